@@ -1,0 +1,194 @@
+//! Which server owns which buckets.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::server::{Host, Named, Server, ServerError};
+use super::set::{BitmapError, BucketSet, ListError};
+
+/// Why buckets were not assigned. Nothing is changed then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AssignError {
+    /// The server is none.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The list of buckets is wrong.
+    #[error("buckets {text:?} of server {server}: {error}")]
+    List {
+        /// The server.
+        server: Server,
+        /// The list as given.
+        text: String,
+        /// What is wrong with it.
+        error: ListError,
+    },
+    /// The bitmap is wrong.
+    #[error("bitmap {text:?} of server {server}: {error}")]
+    Bitmap {
+        /// The server.
+        server: Server,
+        /// The bitmap as given.
+        text: String,
+        /// What is wrong with it.
+        error: BitmapError,
+    },
+    /// An earlier call gave the server one of these buckets.
+    #[error(
+        "bucket {bucket} of server {server} a second time, accepted is each bucket of a server once"
+    )]
+    Twice {
+        /// The server.
+        server: Server,
+        /// The lowest such bucket.
+        bucket: u8,
+    },
+}
+
+/// Nothing was assigned to this server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("server {text:?}, accepted are servers that buckets were assigned to")]
+pub struct UnknownServer {
+    /// What was asked for.
+    pub text: String,
+}
+
+/// The servers, numbered in the order of their first mention, and their
+/// buckets. A bucket may have several owners or none.
+#[derive(Clone, Debug, Default)]
+pub struct Assignment {
+    servers: Vec<(Server, BucketSet)>,
+    addresses: BTreeMap<IpAddr, usize>,
+    sockets: BTreeMap<(IpAddr, u16), usize>,
+    hosts: BTreeMap<String, usize>,
+}
+
+impl Assignment {
+    /// No server yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives a server the buckets of a list such as `0,5,200-255`, beside
+    /// those that it has.
+    ///
+    /// # Errors
+    /// [`AssignError`]
+    pub fn assign(&mut self, server: &str, list: &str) -> Result<(), AssignError> {
+        let server = Server::parse(server)?;
+        match BucketSet::parse_list(list) {
+            Ok(buckets) => self.give(server, buckets),
+            Err(error) => Err(AssignError::List {
+                server,
+                text: list.to_owned(),
+                error,
+            }),
+        }
+    }
+
+    /// Gives a server the buckets of a bitmap, beside those that it has.
+    /// A bitmap of zeros makes a server known that owns nothing.
+    ///
+    /// # Errors
+    /// [`AssignError`]
+    pub fn assign_bitmap(&mut self, server: &str, bitmap: &str) -> Result<(), AssignError> {
+        let server = Server::parse(server)?;
+        match BucketSet::parse_bitmap(bitmap) {
+            Ok(buckets) => self.give(server, buckets),
+            Err(error) => Err(AssignError::Bitmap {
+                server,
+                text: bitmap.to_owned(),
+                error,
+            }),
+        }
+    }
+
+    fn give(&mut self, server: Server, buckets: BucketSet) -> Result<(), AssignError> {
+        let known = match &server {
+            Server::Address(address) => self.addresses.get(address),
+            Server::Socket(address, port) => self.sockets.get(&(*address, *port)),
+            Server::Host(host) => self.hosts.get(host),
+        };
+        if let Some((_, owned)) = known.and_then(|number| self.servers.get_mut(*number)) {
+            if let Some(bucket) = owned.intersection(&buckets).iter().next() {
+                return Err(AssignError::Twice { server, bucket });
+            }
+            *owned = owned.union(&buckets);
+            return Ok(());
+        }
+        let number = self.servers.len();
+        match &server {
+            Server::Address(address) => self.addresses.insert(*address, number),
+            Server::Socket(address, port) => self.sockets.insert((*address, *port), number),
+            Server::Host(host) => self.hosts.insert(host.clone(), number),
+        };
+        self.servers.push((server, buckets));
+        Ok(())
+    }
+
+    /// The servers and their buckets; a server's number is its place here.
+    #[must_use]
+    pub fn servers(&self) -> &[(Server, BucketSet)] {
+        &self.servers
+    }
+
+    /// The buckets of a server, in any spelling of it. Allocates nothing where
+    /// the server is known.
+    ///
+    /// # Errors
+    /// [`UnknownServer`]
+    pub fn buckets(&self, server: &str) -> Result<BucketSet, UnknownServer> {
+        let number = match Named::read(server) {
+            Some(Named::Address(address)) => self.addresses.get(&address),
+            Some(Named::Socket(address, port)) => self.sockets.get(&(address, port)),
+            Some(Named::Host(host)) => self.hosts.get(host.as_str()),
+            None => None,
+        };
+        number
+            .and_then(|number| self.servers.get(*number))
+            .map(|(_, buckets)| *buckets)
+            .ok_or_else(|| UnknownServer {
+                text: server.to_owned(),
+            })
+    }
+
+    /// Whether a server owns a bucket; an unknown server owns none. Allocates
+    /// nothing where the server is known.
+    #[must_use]
+    pub fn owns(&self, server: &str, bucket: u8) -> bool {
+        self.buckets(server)
+            .is_ok_and(|buckets| buckets.contains(bucket))
+    }
+
+    /// The numbers of the servers that own a bucket, ascending.
+    pub fn owners(&self, bucket: u8) -> impl Iterator<Item = usize> {
+        (0..)
+            .zip(&self.servers)
+            .filter(move |(_, (_, buckets))| buckets.contains(bucket))
+            .map(|(number, _)| number)
+    }
+
+    /// Number of buckets that no server owns, 0 to 256.
+    #[must_use]
+    pub fn unowned(&self) -> usize {
+        let owned = self
+            .servers
+            .iter()
+            .fold(BucketSet::NONE, |all, (_, buckets)| all.union(buckets));
+        256 - owned.len()
+    }
+
+    /// The buckets of an endpoint: those of all servers that it belongs to, as
+    /// [`Server::matches`] says, found without asking each.
+    pub(super) fn buckets_of(&self, address: IpAddr, port: u16, host: &str) -> BucketSet {
+        [
+            self.addresses.get(&address),
+            self.sockets.get(&(address, port)),
+            Host::read(host).and_then(|host| self.hosts.get(host.as_str())),
+        ]
+        .into_iter()
+        .flatten()
+        .filter_map(|number| self.servers.get(*number))
+        .fold(BucketSet::NONE, |all, (_, buckets)| all.union(buckets))
+    }
+}

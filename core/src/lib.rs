@@ -1,0 +1,19 @@
+//! The rules of `vmod_dynamic`, as data in and data out.
+//!
+//! This crate opens no socket, reads no clock, draws no random number and
+//! knows no engine: time, randomness and the health of an endpoint are
+//! arguments. What it decides, the shell (the `vmod_dynamic` crate) performs.
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod buckets;
+pub mod hosts;
+pub mod membership;
+pub mod name;
+pub mod port;
+pub mod resolv;
+pub mod schedule;
+pub mod search;
+pub mod session;
+pub mod settings;
+pub mod select;

@@ -1,0 +1,143 @@
+//! Choosing an endpoint.
+//!
+//! A [`Layout`] is built from the endpoints of an answer and shared by all
+//! threads; [`Layout::choose`] chooses one of them for a request, by the
+//! director's [`Rules`], what [`Live`] tells about the endpoints at that
+//! moment, and what the request itself brings, [`Ask`].
+//!
+//! # Order of a choice
+//!
+//! 1. Endpoints are in tiers: lower [`Member::priority`] first, then higher
+//!    [`Member::score`].
+//! 2. A tier comes first: the best, or with `overprovisioning` the one that
+//!    the request's number falls in (`spill`); the others follow, best first.
+//! 3. In each tier, endpoints of weight 0 are left out unless nothing else in the
+//!    tier can be chosen (RFC 2782); if all have weight 0 they are equal.
+//! 4. Among the rest, the policy chooses one that is healthy and was not tried
+//!    by an earlier attempt of the task: by the key if there is one (`maglev`,
+//!    with `hash_balance` also `bounded`), else by the algorithm (`round_robin`,
+//!    `random`, `least`). With `hash_scope = All` a key chooses among all
+//!    tiers as if they were one.
+//! 5. If no tier has such an endpoint, 3 and 4 again with those that were tried;
+//!    if none is healthy, once more with all, in turn: the best tier's
+//!    endpoints serve, whatever their health.
+//!
+//! Each policy's method, exact enough to be repeated by another program, is in
+//! its module. All of them are deterministic but for [`Live::random`]. Their order
+//! is that of the identities, compared as bytes.
+//!
+//! # Groups
+//!
+//! An affinity group, the owners of a hash bucket or the addresses of one host
+//! are chosen among in the same way: [`Layout::subset`] makes a layout of a group,
+//! [`Layout::choose_among`] takes a predicate.
+
+mod bounded;
+mod gate;
+mod hash;
+mod layout;
+mod least;
+mod maglev;
+mod pool;
+pub mod ramp;
+mod random;
+mod round_robin;
+mod rules;
+mod slots;
+mod spill;
+mod wheel;
+
+use std::cmp::Reverse;
+
+pub use hash::key_hash;
+pub use layout::Layout;
+pub use rules::{Algorithm, HashScope, Rules, RulesError};
+
+/// An endpoint of a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// What it is, the same on every machine: `address:port` in canonical form,
+    /// with the host where that is part of the identity.
+    pub id: &'a str,
+    /// Its weight relative to others of the tier; 0 = only when nothing else.
+    pub weight: u32,
+    /// Lower is better.
+    pub priority: u32,
+    /// Higher is better, among equal priorities.
+    pub score: i64,
+}
+
+impl Member<'_> {
+    /// What orders tiers, the best first.
+    fn level(&self) -> (u32, Reverse<i64>) {
+        (self.priority, Reverse(self.score))
+    }
+}
+
+/// The running world, as far as a choice asks about it.
+///
+/// `i` is the endpoint's index in the slice of members. Answers may change from
+/// one call to the next; a choice always ends.
+pub trait Live {
+    /// Whether endpoint `i` is healthy.
+    fn healthy(&self, i: usize) -> bool;
+    /// Whether an earlier attempt of this task chose endpoint `i`. Only asked
+    /// where [`Ask::retry`] is set.
+    fn tried(&self, i: usize) -> bool;
+    /// Connections in use to endpoint `i`.
+    fn in_flight(&self, i: usize) -> u32;
+    /// The factor for the weight of endpoint `i`, above 0 and up to 1 (see
+    /// [`ramp::factor`]). Only asked where [`Rules::slow_start`] is set.
+    fn ramp(&self, i: usize) -> f64;
+    /// The next random number, uniform over all 64-bit numbers.
+    fn random(&self) -> u64;
+}
+
+/// What one request brings.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ask {
+    /// The hash of its key, from [`key_hash`]; none: no key.
+    pub key: Option<u64>,
+    /// Whether an earlier attempt of its task has chosen an endpoint.
+    pub retry: bool,
+    /// The time in seconds, of any clock. Only used with
+    /// [`Rules::overprovisioning`].
+    pub now: f64,
+}
+
+/// How an endpoint stood when it was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Healthy, and not chosen by an earlier attempt.
+    Fresh,
+    /// Healthy; every healthy endpoint had been tried, so it starts over.
+    Tried,
+    /// Nothing was healthy.
+    Sick,
+}
+
+/// The endpoint chosen for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Its index in the slice of members.
+    pub index: usize,
+    /// Its tier, 0 = best.
+    pub tier: u32,
+    /// How it stood.
+    pub standing: Standing,
+    /// Whether there is a better tier that it is not of, except where a key
+    /// chose among all tiers.
+    pub spilled: bool,
+    /// Whether the bound on load moved a key to another endpoint.
+    pub overflowed: bool,
+    /// Whether this is a retry and went to an endpoint that was not tried.
+    pub elsewhere: bool,
+}
+
+impl Choice {
+    /// Whether any endpoint was healthy.
+    #[must_use]
+    pub fn any_healthy(&self) -> bool {
+        self.standing != Standing::Sick
+    }
+}

@@ -1,0 +1,211 @@
+//! The arguments of a director, checked once, when the VCL is loaded.
+
+use std::time::Duration;
+
+use crate::port::{Port, PortError};
+use crate::schedule::TtlFrom;
+
+/// An argument that cannot be accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArgumentError {
+    /// A duration out of range.
+    #[error("{argument} = {value}: must be {accepted}")]
+    Range {
+        /// The argument's name in VCL.
+        argument: &'static str,
+        /// What was given.
+        value: String,
+        /// What is accepted.
+        accepted: &'static str,
+    },
+    /// A port that is none.
+    #[error("{0}")]
+    Port(#[from] PortError),
+    /// Text that the engine cannot take.
+    #[error("{argument}: must not be empty")]
+    Empty {
+        /// The argument's name in VCL.
+        argument: &'static str,
+    },
+}
+
+/// Whether leaves are shared by all names of a director.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// One leaf for each address and port, whichever names lead to it.
+    Director,
+    /// A leaf of its own for each host.
+    Host,
+}
+
+impl Share {
+    /// The word that `backend.list` shows.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Share::Director => "DIRECTOR",
+            Share::Host => "HOST",
+        }
+    }
+}
+
+/// The arguments as VCL gives them; durations in seconds.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the fields are the manual's arguments")]
+pub struct Arguments {
+    pub port: Option<String>,
+    pub host_header: Option<String>,
+    pub share: String,
+    pub has_via: bool,
+    pub ttl: f64,
+    pub connect_timeout: f64,
+    pub first_byte_timeout: f64,
+    pub between_bytes_timeout: f64,
+    pub domain_usage_timeout: f64,
+    pub first_lookup_timeout: f64,
+    pub max_connections: i64,
+    pub proxy_header: i64,
+    pub ttl_from: String,
+    pub retry_after: f64,
+    pub keep: i64,
+    pub authority: Option<String>,
+    pub wait_timeout: f64,
+    pub wait_limit: i64,
+}
+
+/// What a director works with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The port where a call gives none.
+    pub port: Port,
+    /// `Host` for requests without one and for probes.
+    pub host_header: Option<String>,
+    /// Who shares leaves.
+    pub share: Share,
+    /// Time between refreshes.
+    pub ttl: Duration,
+    /// Seconds, negative for the engine's default.
+    pub connect_timeout: f64,
+    /// Seconds, negative for the engine's default.
+    pub first_byte_timeout: f64,
+    /// Seconds, negative for the engine's default.
+    pub between_bytes_timeout: f64,
+    /// How long a name may go unused.
+    pub domain_usage_timeout: Duration,
+    /// How long a request waits for a name's first answer.
+    pub first_lookup_timeout: Duration,
+    /// Connections at once to one leaf; 0 is no limit.
+    pub max_connections: u32,
+    /// PROXY protocol version; 0 is none.
+    pub proxy_header: u32,
+    /// Which TTL governs refreshes.
+    pub ttl_from: TtlFrom,
+    /// Time until a failed lookup is repeated.
+    pub retry_after: Duration,
+    /// Updates that an address may miss before its leaf is deleted.
+    pub keep: u32,
+    /// The default authority; empty means none.
+    pub authority: Option<String>,
+    /// Seconds, negative for the engine's default.
+    pub wait_timeout: f64,
+    /// Requests that may wait for a connection; 0 is the engine's default.
+    pub wait_limit: u32,
+}
+
+/// Longest duration that an argument may have: what a timer can hold.
+const LONGEST: f64 = 10.0 * 365.0 * 86_400.0;
+
+fn positive(argument: &'static str, seconds: f64) -> Result<Duration, ArgumentError> {
+    if seconds > 0.0 && seconds <= LONGEST {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(ArgumentError::Range {
+        argument,
+        value: format!("{seconds}s"),
+        accepted: "more than 0s and at most 10 years",
+    })
+}
+
+/// A timeout where -1 leaves the choice to the engine.
+fn or_default(argument: &'static str, seconds: f64) -> Result<f64, ArgumentError> {
+    #[allow(clippy::float_cmp, reason = "-1 is the value that VCL writes, not a computed one")]
+    if seconds == -1.0 || (seconds > 0.0 && seconds <= LONGEST) {
+        return Ok(seconds);
+    }
+    Err(ArgumentError::Range {
+        argument,
+        value: format!("{seconds}s"),
+        accepted: "more than 0s and at most 10 years, or -1s for the server's default",
+    })
+}
+
+fn number(argument: &'static str, value: i64, most: u32, accepted: &'static str) -> Result<u32, ArgumentError> {
+    u32::try_from(value)
+        .ok()
+        .filter(|v| *v <= most)
+        .ok_or_else(|| ArgumentError::Range { argument, value: value.to_string(), accepted })
+}
+
+/// Text that stands in a header or a preamble: not empty, and no control
+/// characters that would end it.
+fn header_text(argument: &'static str, text: Option<String>) -> Result<Option<String>, ArgumentError> {
+    match text {
+        Some(t) if t.is_empty() => Err(ArgumentError::Empty { argument }),
+        Some(t) if t.chars().any(char::is_control) => Err(ArgumentError::Range {
+            argument,
+            value: t.escape_debug().to_string(),
+            accepted: "text without control characters",
+        }),
+        text => Ok(text),
+    }
+}
+
+/// Whole counts that the engine keeps in 31 bits.
+const MANY: u32 = i32::MAX as u32;
+
+impl Arguments {
+    /// Checks the arguments. `services` is the text of the services file.
+    ///
+    /// # Errors
+    /// The first argument that cannot be accepted, with its value and what can.
+    pub fn check(self, services: &str) -> Result<Settings, ArgumentError> {
+        let port = Port::parse(self.port.as_deref().unwrap_or("http"), services)?;
+        let share = match self.share.as_str() {
+            "HOST" => Share::Host,
+            "DIRECTOR" => Share::Director,
+            // Behind a proxy the host decides where a connection ends up.
+            _ if self.has_via => Share::Host,
+            _ => Share::Director,
+        };
+        let ttl_from = match self.ttl_from.as_str() {
+            "dns" => TtlFrom::Dns,
+            "min" => TtlFrom::Min,
+            "max" => TtlFrom::Max,
+            _ => TtlFrom::Cfg,
+        };
+        Ok(Settings {
+            port,
+            host_header: header_text("host_header", self.host_header)?,
+            share,
+            ttl: positive("ttl", self.ttl)?,
+            connect_timeout: or_default("connect_timeout", self.connect_timeout)?,
+            first_byte_timeout: or_default("first_byte_timeout", self.first_byte_timeout)?,
+            between_bytes_timeout: or_default("between_bytes_timeout", self.between_bytes_timeout)?,
+            domain_usage_timeout: positive("domain_usage_timeout", self.domain_usage_timeout)?,
+            first_lookup_timeout: positive("first_lookup_timeout", self.first_lookup_timeout)?,
+            max_connections: number(
+                "max_connections",
+                self.max_connections,
+                MANY,
+                "0 (no limit) to 2147483647",
+            )?,
+            proxy_header: number("proxy_header", self.proxy_header, 2, "0 (none), 1 or 2")?,
+            ttl_from,
+            retry_after: positive("retry_after", self.retry_after)?,
+            keep: number("keep", self.keep, MANY, "0 to 2147483647")?,
+            authority: self.authority,
+            wait_timeout: or_default("wait_timeout", self.wait_timeout)?,
+            wait_limit: number("wait_limit", self.wait_limit, MANY, "0 (the server's default) to 2147483647")?,
+        })
+    }
+}

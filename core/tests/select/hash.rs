@@ -1,0 +1,221 @@
+//! Keys.
+
+use dynamic_core::select::{Algorithm, HashScope, Layout, Rules, key_hash};
+
+use crate::world::{World, choose, flat, ids, keyed, layout};
+
+fn rules() -> Rules {
+    Rules::default()
+}
+
+fn keys(n: usize) -> Vec<u64> {
+    (0..n)
+        .map(|i| key_hash(format!("user-{i}").as_bytes()))
+        .collect()
+}
+
+/// Where each key goes.
+fn homes(layout: &Layout, rules: &Rules, world: &World, keys: &[u64]) -> Vec<usize> {
+    let home = |&key| choose(layout, rules, world, &keyed(key)).index;
+    keys.iter().map(home).collect()
+}
+
+/// Members of one tier, with `without` left out; and what they are.
+fn some(n: usize, without: Option<usize>) -> (Vec<usize>, Layout) {
+    let kept: Vec<usize> = (0..n).filter(|&i| Some(i) != without).collect();
+    let ids = ids(n);
+    let members: Vec<_> = kept.iter().map(|&i| (ids[i].clone(), 1, 0, 0)).collect();
+    (kept, layout(&members))
+}
+
+/// The part of the keys of the others that move when one of `n` leaves.
+fn moved(n: usize, gone: usize) -> f64 {
+    let keys = keys(10_000);
+    let before = homes(&some(n, None).1, &rules(), &World::new(n), &keys);
+    let (kept, layout) = some(n, Some(gone));
+    let after = homes(&layout, &rules(), &World::new(n - 1), &keys);
+    let mut moves = 0;
+    for (&before, after) in before.iter().zip(after) {
+        assert_ne!(kept[after], gone);
+        if before != gone && before != kept[after] {
+            moves += 1;
+        }
+    }
+    f64::from(moves) / 10_000.0
+}
+
+#[test]
+fn golden_homes() {
+    let ids = ["192.0.2.1:80", "192.0.2.2:80", "[2001:db8::1]:80"];
+    let layout = layout(&ids.map(|id| (id.to_owned(), 1, 0, 0)));
+    let names = ["alice", "bob", "carol", "dave", "erin", "frank"];
+    let keys: Vec<u64> = names.iter().map(|name| key_hash(name.as_bytes())).collect();
+    assert_eq!(homes(&layout, &rules(), &World::new(3), &keys), GOLDEN);
+    // Next choices, fixed by the key too.
+    assert_eq!(
+        homes(&layout, &rules(), &World::without(3, &[1]), &keys),
+        GOLDEN_WITHOUT_1
+    );
+}
+const GOLDEN: [usize; 6] = [9; 6];
+const GOLDEN_WITHOUT_1: [usize; 6] = [9; 6];
+
+#[test]
+fn the_order_of_the_members_does_not_matter() {
+    let forward: Vec<_> = ids(7)
+        .into_iter()
+        .zip(1..)
+        .map(|(id, w)| (id, w, 0, 0))
+        .collect();
+    let mut other = forward.clone();
+    other.reverse();
+    other.swap(1, 4);
+    let keys = keys(1000);
+    let world = World::new(7);
+    let there = homes(&layout(&forward), &rules(), &world, &keys);
+    let back = homes(&layout(&other), &rules(), &world, &keys);
+    assert!(
+        there
+            .iter()
+            .zip(&back)
+            .all(|(&there, &back)| forward[there] == other[back])
+    );
+}
+
+#[test]
+fn of_ten_endpoints_one_leaves_and_under_3_percent_of_the_other_keys_move() {
+    for gone in 0..10 {
+        let moved = moved(10, gone);
+        assert!(moved < 0.03, "{gone}: {moved}");
+    }
+}
+
+#[test]
+fn of_a_hundred_endpoints_one_leaves_and_under_2_percent_of_the_other_keys_move() {
+    for gone in [0, 1, 42, 99] {
+        let moved = moved(100, gone);
+        assert!(moved < 0.02, "{gone}: {moved}");
+    }
+}
+
+#[test]
+fn the_keys_of_a_sick_endpoint_alone_move_and_spread_and_return() {
+    let keys = keys(10_000);
+    let layout = flat(&[1; 10]);
+    let before = homes(&layout, &rules(), &World::new(10), &keys);
+    let during = homes(&layout, &rules(), &World::without(10, &[4]), &keys);
+    let mut spread = [0; 10];
+    for (&before, &during) in before.iter().zip(&during) {
+        if before == 4 {
+            spread[during] += 1;
+        } else {
+            assert_eq!(before, during);
+        }
+    }
+    let lost: u32 = spread.iter().sum();
+    for (i, &share) in spread.iter().enumerate() {
+        let even = if i == 4 { 0 } else { lost / 9 };
+        assert!(share.abs_diff(even) <= even / 3, "{spread:?}");
+    }
+    assert_eq!(homes(&layout, &rules(), &World::new(10), &keys), before);
+}
+
+#[test]
+fn each_healthy_endpoint_is_reached_even_if_it_is_the_only_one() {
+    let keys = keys(100);
+    for n in [1, 2, 3, 50] {
+        let layout = flat(&vec![1; n]);
+        for up in 0..n {
+            let sick: Vec<usize> = (0..n).filter(|&i| i != up).collect();
+            let homes = homes(&layout, &rules(), &World::without(n, &sick), &keys);
+            assert!(homes.iter().all(|&home| home == up));
+        }
+    }
+}
+
+#[test]
+fn weights_decide_how_many_keys_an_endpoint_has() {
+    let keys = keys(10_000);
+    let homes = homes(&flat(&[1, 2, 7, 0]), &rules(), &World::new(4), &keys);
+    let mut counts = [0u32; 4];
+    for home in homes {
+        counts[home] += 1;
+    }
+    for (count, expected) in counts.into_iter().zip([1000u32, 2000, 7000, 0]) {
+        assert!(count.abs_diff(expected) <= expected / 10, "{counts:?}");
+    }
+}
+
+#[test]
+fn the_algorithm_does_not_matter_with_a_key() {
+    let keys = keys(200);
+    let layout = flat(&[1, 2, 3]);
+    let world = World::new(3);
+    let [a, b, c] = [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least].map(|algorithm| {
+        let rules = Rules {
+            algorithm,
+            ..rules()
+        };
+        homes(&layout, &rules, &world, &keys)
+    });
+    assert!(a == b && b == c);
+}
+
+#[test]
+fn a_retry_goes_to_the_next_endpoint_of_the_key() {
+    let layout = flat(&[1; 5]);
+    for key in keys(100) {
+        let mut world = World::new(5);
+        for attempt in 0..5 {
+            let mut ask = keyed(key);
+            ask.retry = attempt > 0;
+            let choice = choose(&layout, &rules(), &world, &ask);
+            assert!(!world.tried[choice.index]);
+            assert_eq!(choice.elsewhere, attempt > 0);
+            world.tried[choice.index] = true;
+        }
+        let mut ask = keyed(key);
+        ask.retry = true;
+        let again = choose(&layout, &rules(), &world, &ask);
+        assert_eq!(
+            again.index,
+            choose(&layout, &rules(), &world, &keyed(key)).index
+        );
+        assert!(!again.elsewhere);
+    }
+}
+
+#[test]
+fn scope_tier_stays_in_the_tier_and_scope_all_ignores_it() {
+    let members: Vec<_> = ids(6)
+        .into_iter()
+        .zip(0..)
+        .map(|(id, i)| (id, 1, i / 3, 0))
+        .collect();
+    let tiered = layout(&members);
+    let keys = keys(3000);
+    let tier = homes(&tiered, &rules(), &World::new(6), &keys);
+    assert!(tier.iter().all(|&home| home < 3));
+    let all = Rules {
+        hash_scope: HashScope::All,
+        ..rules()
+    };
+    let ignored = homes(&tiered, &all, &World::new(6), &keys);
+    assert_eq!(ignored, homes(&flat(&[1; 6]), &all, &World::new(6), &keys));
+    assert!((0..6).all(|i| ignored.iter().filter(|&&home| home == i).count() > 400));
+    // Without a key the preference holds.
+    assert!(choose(&tiered, &all, &World::new(6), &crate::world::PLAIN).index < 3);
+}
+
+#[test]
+fn a_group_is_chosen_among_by_key_too() {
+    let layout = flat(&[1; 9]);
+    let group = layout.subset(|i| i % 3 == 0);
+    for key in keys(300) {
+        let one = layout
+            .choose_among(&rules(), &World::new(9), &keyed(key), |i| i % 3 == 0)
+            .unwrap();
+        let other = choose(&group, &rules(), &World::new(9), &keyed(key));
+        assert!(one.index % 3 == 0 && other.index % 3 == 0);
+    }
+}

@@ -1,0 +1,224 @@
+//! What holds for any members, settings and states.
+
+use dynamic_core::select::{Algorithm, Ask, HashScope, Layout, Rules, Standing};
+use proptest::prelude::*;
+
+use crate::world::{World, ids, layout, mixed};
+
+type Spec = (u32, u32, i64, bool, bool, u32, f64);
+
+fn weight() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        Just(0),
+        Just(1),
+        2u32..100,
+        Just(65_535),
+        Just(u32::MAX),
+        any::<u32>()
+    ]
+}
+
+fn member() -> impl Strategy<Value = Spec> {
+    let flight = prop_oneof![Just(0), 0u32..20, Just(u32::MAX)];
+    let ramp = prop_oneof![Just(1.0), 0.0..1.0, Just(f64::NAN)];
+    (
+        weight(),
+        0u32..3,
+        -1i64..2,
+        any::<bool>(),
+        any::<bool>(),
+        flight,
+        ramp,
+    )
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let algorithm = prop_oneof![
+        Just(Algorithm::RoundRobin),
+        Just(Algorithm::Random),
+        Just(Algorithm::Least)
+    ];
+    let factor = prop_oneof![Just(0.0), 1.0..3.0];
+    let balance = prop_oneof![Just(0.0), 1.1..10.0];
+    let scope = prop_oneof![Just(HashScope::Tier), Just(HashScope::All)];
+    let all = (algorithm, factor, balance, scope, any::<bool>());
+    all.prop_map(
+        |(algorithm, overprovisioning, hash_balance, hash_scope, slow_start)| Rules {
+            algorithm,
+            overprovisioning,
+            hash_balance,
+            hash_scope,
+            slow_start,
+        },
+    )
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    let key = prop_oneof![Just(None), any::<u64>().prop_map(Some)];
+    let now = prop_oneof![0.0..1e9, Just(f64::NAN), Just(f64::INFINITY)];
+    (key, any::<bool>(), now).prop_map(|(key, retry, now)| Ask { key, retry, now })
+}
+
+fn build(specs: &[Spec]) -> (Layout, World) {
+    let ids = ids(specs.len());
+    let members: Vec<_> = ids
+        .into_iter()
+        .zip(specs)
+        .map(|(id, s)| (id, s.0, s.1, s.2))
+        .collect();
+    let mut world = World::new(specs.len());
+    world.healthy = specs.iter().map(|s| s.3).collect();
+    world.tried = specs.iter().map(|s| s.4).collect();
+    world.in_flight = specs.iter().map(|s| s.5).collect();
+    world.ramp = specs.iter().map(|s| s.6).collect();
+    (layout(&members), world)
+}
+
+/// What a choice must satisfy, among those for which `group` holds.
+fn check(
+    specs: &[Spec],
+    layout: &Layout,
+    world: &World,
+    rules: &Rules,
+    ask: &Ask,
+    group: Option<u64>,
+) -> Result<(), TestCaseError> {
+    let member = |i: &usize| group.is_none_or(|bits| bits >> (i % 64) & 1 == 1);
+    let choice = match group {
+        None => layout.choose(rules, world, ask),
+        Some(_) => layout.choose_among(rules, world, ask, |i| member(&i)),
+    };
+    let present: Vec<usize> = (0..specs.len()).filter(member).collect();
+    let Some(choice) = choice else {
+        prop_assert!(present.is_empty());
+        return Ok(());
+    };
+    prop_assert!(present.contains(&choice.index));
+    let fresh = |i: &&usize| world.healthy[**i] && !(ask.retry && world.tried[**i]);
+    let fresh: Vec<&usize> = present.iter().filter(fresh).collect();
+    let healthy: Vec<&usize> = present.iter().filter(|i| world.healthy[**i]).collect();
+    let (standing, usable) = if !fresh.is_empty() {
+        (Standing::Fresh, fresh)
+    } else if !healthy.is_empty() {
+        (Standing::Tried, healthy)
+    } else {
+        (Standing::Sick, present.iter().collect())
+    };
+    prop_assert_eq!(choice.standing, standing);
+    prop_assert!(usable.contains(&&choice.index));
+    prop_assert_eq!(choice.elsewhere, ask.retry && standing == Standing::Fresh);
+
+    let level = |i: usize| (specs[i].1, -specs[i].2);
+    let whole =
+        rules.hash_scope == HashScope::All && ask.key.is_some() && standing != Standing::Sick;
+    if !whole {
+        if rules.overprovisioning == 0.0 || standing == Standing::Sick {
+            let best = usable.iter().map(|i| level(**i)).min();
+            prop_assert_eq!(Some(level(choice.index)), best);
+        }
+        let better = present.iter().any(|&i| level(i) < level(choice.index));
+        prop_assert_eq!(choice.spilled, better);
+    }
+    // Weight 0 serves only where nothing else of the tier (or of all) can.
+    if specs[choice.index].0 == 0 {
+        let same = |i: &&&usize| whole || level(***i) == level(choice.index);
+        prop_assert!(usable.iter().filter(same).all(|i| specs[**i].0 == 0));
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn the_healthy_and_untried_come_first(
+        specs in prop::collection::vec(member(), 0..24),
+        rules in rules(),
+        asks in prop::collection::vec(ask(), 1..12),
+        group in prop::option::of(any::<u64>()),
+    ) {
+        let (layout, world) = build(&specs);
+        prop_assert_eq!(layout.len(), specs.len());
+        for ask in &asks {
+            check(&specs, &layout, &world, &rules, ask, None)?;
+            check(&specs, &layout, &world, &rules, ask, group)?;
+        }
+    }
+
+    #[test]
+    fn a_subset_chooses_as_the_group_alone_would(
+        specs in prop::collection::vec(member(), 1..16),
+        rules in rules(),
+        ask in ask(),
+        bits in any::<u64>(),
+    ) {
+        let (layout, world) = build(&specs);
+        let keep = |i: usize| bits >> i & 1 == 1;
+        let subset = layout.subset(keep);
+        let choice = subset.choose(&rules, &world, &ask);
+        let among = layout.choose_among(&rules, &world, &ask, keep);
+        prop_assert_eq!(choice.is_some(), among.is_some());
+        if let (Some(choice), Some(among)) = (choice, among) {
+            prop_assert!(keep(choice.index) && keep(among.index));
+            prop_assert_eq!(choice.standing, among.standing);
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_choices_all_end() {
+    let algorithms = [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least];
+    let mut count = 0;
+    let mut next = |n: u64| {
+        count += 1;
+        mixed(count) % n
+    };
+    let mut chosen = 0;
+    for _ in 0..1000 {
+        let n = next(12);
+        let weights = [0, 1, 7, u32::MAX];
+        let specs: Vec<Spec> = (0..n)
+            .map(|_| {
+                let weight = weights[usize::try_from(next(4)).unwrap()];
+                let flight = u32::try_from(next(5)).unwrap();
+                (
+                    weight,
+                    u32::try_from(next(2)).unwrap(),
+                    0,
+                    next(3) > 0,
+                    next(3) > 1,
+                    flight,
+                    0.5,
+                )
+            })
+            .collect();
+        let (layout, mut world) = build(&specs);
+        for _ in 0..100 {
+            if n > 0 {
+                let i = usize::try_from(next(n)).unwrap();
+                world.healthy[i] = next(2) > 0;
+                world.tried[i] = next(2) > 0;
+            }
+            let rules = Rules {
+                algorithm: algorithms[usize::try_from(next(3)).unwrap()],
+                overprovisioning: [0.0, 1.4][usize::try_from(next(2)).unwrap()],
+                hash_balance: [0.0, 1.25][usize::try_from(next(2)).unwrap()],
+                hash_scope: [HashScope::Tier, HashScope::All][usize::try_from(next(2)).unwrap()],
+                slow_start: next(2) > 0,
+            };
+            let key = next(u64::MAX);
+            let ask = Ask {
+                key: (key % 2 == 0).then_some(key),
+                retry: key % 3 == 0,
+                now: f64::from(u32::try_from(next(1000)).unwrap()) / 100.0,
+            };
+            let choice = layout.choose(&rules, &world, &ask);
+            assert_eq!(choice.is_some(), n > 0);
+            let Some(choice) = choice else { continue };
+            assert_eq!(choice.any_healthy(), world.healthy.contains(&true));
+            assert!(world.healthy[choice.index] || !choice.any_healthy());
+            chosen += 1;
+        }
+    }
+    assert!(chosen > 80_000);
+}

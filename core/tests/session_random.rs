@@ -1,0 +1,153 @@
+//! Random cookies: the search agrees with a plain model, and nothing panics.
+#![allow(
+    clippy::expect_used,
+    reason = "a test may fail where it prepares itself"
+)]
+
+use std::sync::Arc;
+
+use dynamic_core::session::cookie::find_cookie;
+use dynamic_core::session::keys::KeyRing;
+use dynamic_core::session::{AffinityTable, Arguments, Found, Key, Policy, Session, Settings};
+use zeroize::Zeroizing;
+
+/// `SplitMix64` (Steele, Lea and Flood, 2014): the same cases on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        let bound = u64::try_from(bound).expect("a small number");
+        usize::try_from(self.next() % bound).expect("a small number")
+    }
+
+    fn pick<'a>(&mut self, from: &'a [Vec<u8>]) -> &'a [u8] {
+        &from[self.below(from.len())]
+    }
+}
+
+/// The rules once more, with allocations and without any cleverness.
+fn model(headers: &[Vec<u8>], name: &[u8]) -> Option<Result<Vec<u8>, ()>> {
+    let mut values = Vec::new();
+    for header in headers {
+        for pair in header.split(|byte| *byte == b';') {
+            let mut pair = pair.to_vec();
+            while pair.first().is_some_and(u8::is_ascii_whitespace) {
+                pair.remove(0);
+            }
+            while pair.last().is_some_and(u8::is_ascii_whitespace) {
+                pair.pop();
+            }
+            let Some(equals) = pair.iter().position(|byte| *byte == b'=') else {
+                continue;
+            };
+            if &pair[..equals] != name {
+                continue;
+            }
+            let mut value = pair[equals + 1..].to_vec();
+            while value.first().is_some_and(u8::is_ascii_whitespace) {
+                value.remove(0);
+            }
+            if value.len() >= 2 && value[0] == b'"' && value[value.len() - 1] == b'"' {
+                value = value[1..value.len() - 1].to_vec();
+            }
+            values.push(value);
+        }
+    }
+    match values.len() {
+        0 => None,
+        1 => values.pop().map(Ok),
+        _ => Some(Err(())),
+    }
+}
+
+#[test]
+fn a_hundred_thousand_random_cookies() {
+    let settings = Settings::new(&Arguments::new("sid", Policy::Cookie)).expect("good arguments");
+    let session = Session::new(settings, || Arc::new(KeyRing::of(&Zeroizing::new([5; 32]))));
+    let table = AffinityTable::new(session.format(), ["a:80", "b:80"]);
+    let good = table.key("b:80", &[1; 24]).expect("a key").into_bytes();
+    let mut parts: Vec<Vec<u8>> = [
+        "sid", "sid=", "=", ";", "; ", " ", "\t", "\"", "SID=", "sid2=", "x=1", "\r\n", ",", "\0",
+        "\u{fc}", "=sid=", "sid=\"\"",
+    ]
+    .iter()
+    .map(|part| part.as_bytes().to_vec())
+    .collect();
+    parts.extend([
+        vec![0xff],
+        vec![0xc3, 0x28],
+        good.clone(),
+        good[..9].to_vec(),
+    ]);
+    parts.push([b"sid=".as_slice(), &good].concat());
+
+    let mut random = Random(1);
+    let mut seen = [0_u32; 5];
+    for _ in 0..100_000 {
+        let headers: Vec<Vec<u8>> = (0..random.below(4))
+            .map(|_| {
+                let mut header = Vec::new();
+                for _ in 0..random.below(12) {
+                    header.extend_from_slice(random.pick(&parts));
+                }
+                if !header.is_empty() && random.below(4) == 0 {
+                    let place = random.below(header.len());
+                    header[place] = random.next().to_le_bytes()[0];
+                }
+                header
+            })
+            .collect();
+        let found = session.find(headers.iter().map(Vec::as_slice));
+        let expected = model(&headers, b"sid");
+        match &expected {
+            None => assert_eq!(found, Found::Missing, "{headers:?}"),
+            Some(Ok(value)) => assert_eq!(found, Found::One(value), "{headers:?}"),
+            Some(Err(())) => assert_eq!(found, Found::Repeated, "{headers:?}"),
+        }
+        let key = table.read(found);
+        let kind = match key {
+            Key::Missing => 0,
+            Key::Group(group) => {
+                assert_eq!(table.members(group), [1]);
+                assert_eq!(expected, Some(Ok(good.clone())));
+                1
+            }
+            Key::Unknown => 2,
+            Key::Bad => 3,
+            Key::Repeated => 4,
+        };
+        seen[kind] += 1;
+    }
+    // Every outcome was met but one: nobody can make a seal of an unknown id.
+    assert!(
+        seen[0] > 1000 && seen[1] > 1000 && seen[3] > 1000 && seen[4] > 1000,
+        "{seen:?}"
+    );
+    assert_eq!(seen[2], 0);
+}
+
+#[test]
+fn random_bytes_of_all_lengths() {
+    let mut random = Random(2);
+    for length in (0..2_000).chain([8_192, 65_536]) {
+        let header: Vec<u8> = (0..length)
+            .map(|_| random.next().to_le_bytes()[0])
+            .collect();
+        for name in [b"a".as_slice(), b"sid", &[0xff]] {
+            let found = find_cookie([header.as_slice()], name);
+            match model(std::slice::from_ref(&header), name) {
+                None => assert_eq!(found, Found::Missing),
+                Some(Ok(value)) => assert_eq!(found, Found::One(&value)),
+                Some(Err(())) => assert_eq!(found, Found::Repeated),
+            }
+        }
+    }
+}
