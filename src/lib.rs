@@ -1,0 +1,20 @@
+//! `vmod_dynamic`: dynamic backends for Varnish Cache and Vinyl Cache.
+//!
+//! This crate is the shell around `dynamic-core`, which holds the rules, and
+//! `dynamic-resolve`, which asks name servers. Calls come in through [`vrt`],
+//! the only unsafe code; [`director`] and [`pool`] hold what a request reads,
+//! [`resolution`] is the thread that keeps it current, and [`lifetime`] ties
+//! both to the temperature of each VCL.
+#![deny(unsafe_code)]
+
+mod clock;
+mod director;
+mod lifetime;
+mod pool;
+mod resolution;
+mod resolver;
+mod sync;
+#[allow(unsafe_code, reason = "the bridge to the engine's C interface")]
+mod vrt;
+
+pub use vrt::Vmod_dynamic_Data;

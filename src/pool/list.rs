@@ -1,0 +1,156 @@
+//! The four forms of `backend.list`. They read a snapshot: the CLI never waits
+//! for DNS.
+
+use std::fmt::{self, Write};
+
+use serde_json::{Map, Value, json};
+
+use super::snapshot::Snapshot;
+use super::Pool;
+use crate::vrt::{Ctx, Out};
+
+/// What the lists count.
+#[derive(Clone, Copy, Debug, Default)]
+struct Health {
+    healthy: usize,
+    total: usize,
+    preferred: usize,
+    changed: f64,
+}
+
+impl Health {
+    fn of(ctx: Ctx<'_>, snapshot: &Snapshot) -> Self {
+        let mut health = Health { total: snapshot.endpoints.len(), ..Health::default() };
+        for endpoint in &snapshot.endpoints {
+            let (healthy, changed) = endpoint.leaf.health(ctx);
+            health.changed = health.changed.max(changed);
+            if healthy {
+                health.healthy += 1;
+                health.preferred += usize::from(endpoint.is_preferred());
+            }
+        }
+        health
+    }
+
+    fn word(self) -> &'static str {
+        word(self.healthy > 0)
+    }
+}
+
+fn word(healthy: bool) -> &'static str {
+    if healthy { "healthy" } else { "sick" }
+}
+
+impl Pool {
+    /// Writes what `backend.list` wants of this name. On the CLI thread, which
+    /// may hold the engine's VCL lock.
+    pub(super) fn write_list(&self, ctx: Ctx<'_>, out: &mut Out<'_>, detail: bool, json: bool) {
+        let snapshot = self.snapshot.load();
+        let written = match (detail, json) {
+            (false, false) => self.write_row(ctx, out, &snapshot),
+            (true, false) => write_rows(ctx, out, &snapshot),
+            (false, true) => self.write_message(ctx, out, &snapshot),
+            // The engine prints the next member right behind this one.
+            (true, true) => writeln!(out, "{},", self.details(ctx, &snapshot)),
+        };
+        // The buffer remembers an error, and the engine checks it.
+        let _: fmt::Result = written;
+    }
+
+    fn write_row(&self, ctx: Ctx<'_>, out: &mut Out<'_>, snapshot: &Snapshot) -> fmt::Result {
+        let health = Health::of(ctx, snapshot);
+        if let Some(registration) = self.registration.get() {
+            registration.set_changed(health.changed);
+        }
+        write!(out, "{}/{}\t{}", health.healthy, health.total, health.word())
+    }
+
+    fn write_message(&self, ctx: Ctx<'_>, out: &mut Out<'_>, snapshot: &Snapshot) -> fmt::Result {
+        let health = Health::of(ctx, snapshot);
+        if let Some(registration) = self.registration.get() {
+            registration.set_changed(health.changed);
+        }
+        let mut message = vec![json!(health.healthy), json!(health.total), json!(health.word())];
+        if self.director.prefers() {
+            message.push(json!({ "preferred": health.preferred }));
+        }
+        write!(out, "{}", Value::Array(message))
+    }
+
+    fn details(&self, ctx: Ctx<'_>, snapshot: &Snapshot) -> Value {
+        let settings = self.director.settings();
+        let references = self.director.references();
+        let mut details = Map::new();
+        let mut set = |name: &str, value: Value| {
+            details.insert(name.to_owned(), value);
+        };
+        set("port", json!(self.port.text));
+        set("hosthdr", json!(settings.host_header));
+        set("share", json!(settings.share.as_str()));
+        set("probe", json!(references.probe.is_some()));
+        set("whitelist", json!(references.whitelist.is_some()));
+        set("connect_timeout", json!(settings.connect_timeout));
+        set("first_byte_timeout", json!(settings.first_byte_timeout));
+        set("between_bytes_timeout", json!(settings.between_bytes_timeout));
+        set("domain_usage_timeout", json!(settings.domain_usage_timeout.as_secs_f64()));
+        set("first_lookup_timeout", json!(settings.first_lookup_timeout.as_secs_f64()));
+        set("max_connections", json!(settings.max_connections));
+        set("proxy_header", json!(settings.proxy_header));
+        set("resolver", json!(references.resolver.as_ref().map(|r| r.name())));
+        set("retry_after", json!(settings.retry_after.as_secs_f64()));
+        set("via", json!(references.via.is_some()));
+        set("ttl_from", json!(ttl_from(settings.ttl_from)));
+        set("ttl", json!(settings.ttl.as_secs_f64()));
+        set("keep", json!(settings.keep));
+        set("prefer", json!(self.director.prefers()));
+        let backends: Map<String, Value> = snapshot
+            .endpoints
+            .iter()
+            .map(|e| {
+                let backend = json!({
+                    "health": word(e.leaf.healthy(ctx)),
+                    "preferred": e.is_preferred(),
+                    "score": e.rank.score,
+                    "priority": e.rank.priority,
+                    "weight": e.rank.weight,
+                    "in_flight": e.leaf.in_flight(),
+                    "address": e.address.to_string(),
+                    "port": e.port,
+                });
+                (e.leaf.name().to_owned(), backend)
+            })
+            .collect();
+        set("backends", Value::Object(backends));
+        Value::Object(details)
+    }
+}
+
+fn ttl_from(from: dynamic_core::schedule::TtlFrom) -> &'static str {
+    use dynamic_core::schedule::TtlFrom;
+    match from {
+        TtlFrom::Cfg => "cfg",
+        TtlFrom::Dns => "dns",
+        TtlFrom::Min => "min",
+        TtlFrom::Max => "max",
+    }
+}
+
+/// Rows below the name's own. The engine's table has five columns; a row with
+/// more ends the server, so what is ours shares one.
+fn write_rows(ctx: Ctx<'_>, out: &mut Out<'_>, snapshot: &Snapshot) -> fmt::Result {
+    write!(out, "\n\n\tBackend\tRank\tHealth\n")?;
+    for e in &snapshot.endpoints {
+        let preferred = if e.is_preferred() { "preferred, " } else { "" };
+        writeln!(
+            out,
+            "\t{}\t{preferred}score {}, priority {}, weight {}, in flight {}\t{}",
+            e.leaf.name(),
+            e.rank.score,
+            e.rank.priority,
+            e.rank.weight,
+            e.leaf.in_flight(),
+            word(e.leaf.healthy(ctx)),
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! The context that the engine hands to every call.
+
+use std::ffi::{CStr, CString, c_char, c_uint};
+use std::ptr;
+
+use super::sys;
+use super::vcl::VclPtr;
+
+/// The engine's context for one call into the module. It never outlives it.
+#[derive(Clone, Copy)]
+pub(crate) struct Ctx<'c> {
+    raw: &'c sys::vrt_ctx,
+}
+
+impl<'c> Ctx<'c> {
+    /// # Safety
+    /// `raw` is null or the context that the engine passed to the call that is
+    /// under way, which the result does not outlive.
+    pub(super) unsafe fn new(raw: *const sys::vrt_ctx) -> Option<Self> {
+        // SAFETY: the caller's contract.
+        let raw = unsafe { raw.as_ref() }?;
+        (raw.magic == sys::VRT_CTX_MAGIC).then_some(Ctx { raw })
+    }
+
+    pub(super) fn raw(self) -> &'c sys::vrt_ctx {
+        self.raw
+    }
+
+    pub(super) fn as_ptr(self) -> *const sys::vrt_ctx {
+        ptr::from_ref(self.raw)
+    }
+
+    /// Seconds since the epoch, as of this step of the task.
+    pub(crate) fn now(self) -> f64 {
+        self.raw.now
+    }
+
+    /// Whether this call belongs to a client's or a backend's task, rather
+    /// than to the CLI.
+    pub(crate) fn in_task(self) -> bool {
+        !self.raw.req.is_null() || !self.raw.bo.is_null()
+    }
+
+    /// Whether this call is made in `vcl_fini`, where nothing can be created.
+    pub(crate) fn in_fini(self) -> bool {
+        self.raw.method == sys::VCL_MET_FINI
+    }
+
+    /// The VCL that the call belongs to.
+    pub(crate) fn vcl(self) -> VclPtr {
+        VclPtr::new(self.raw.vcl)
+    }
+
+    /// The attempt of a backend's task, 0 for the first; `None` elsewhere.
+    pub(crate) fn attempt(self) -> Option<u32> {
+        if !self.raw.req.is_null() {
+            return None;
+        }
+        // SAFETY: a context's `bo` is null or valid for the call.
+        let bo = unsafe { self.raw.bo.as_ref() }?;
+        Some(bo.retries)
+    }
+
+    /// The `Host` header of the backend request, else of the client's.
+    pub(crate) fn host_header(self) -> Option<&'c [u8]> {
+        [self.raw.http_bereq, self.raw.http_req]
+            .into_iter()
+            .filter(|http| !http.is_null())
+            .find_map(|http| {
+                let mut value: *const c_char = ptr::null();
+                // SAFETY: `http` is one of the context's own and H_Host is the
+                // engine's constant for the header; the value that comes back
+                // lives in the task's workspace, as long as the context.
+                unsafe {
+                    if sys::http_GetHdr(http, sys::H_Host, &raw mut value) == 0 || value.is_null() {
+                        return None;
+                    }
+                    Some(CStr::from_ptr(value).to_bytes())
+                }
+            })
+    }
+
+    /// Fails the VCL load, or the request, with one line.
+    pub(crate) fn fail(self, why: &str) {
+        if self.raw.vpi.is_null() || (self.raw.vsl.is_null() && self.raw.msg.is_null()) {
+            return;
+        }
+        // The engine asserts that the text is one line.
+        let line: String = why
+            .chars()
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect();
+        let line = CString::new(line).unwrap_or_default();
+        // SAFETY: the format takes one string; the engine wants a place to
+        // write to and a `vpi`, which were just checked.
+        unsafe {
+            sys::VRT_fail(self.as_ptr(), c"%s".as_ptr(), line.as_ptr());
+        }
+    }
+
+    /// Memory of the task, freed by the engine at its end.
+    pub(super) fn alloc(self, bytes: usize) -> Option<ptr::NonNull<u8>> {
+        if self.raw.ws.is_null() {
+            return None;
+        }
+        let bytes = c_uint::try_from(bytes).ok()?;
+        // SAFETY: the context's workspace belongs to this thread's task.
+        ptr::NonNull::new(unsafe { sys::WS_Alloc(self.raw.ws, bytes) }.cast())
+    }
+}
+
+/// The bytes of a `STRING` argument, `None` where VCL passed none.
+///
+/// # Safety
+/// `text` is null or a C string that outlives the call.
+pub(super) unsafe fn bytes<'c>(text: sys::VCL_STRING) -> Option<&'c [u8]> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's contract.
+    Some(unsafe { CStr::from_ptr(text) }.to_bytes())
+}
+
+/// An argument of an object, as text.
+///
+/// # Safety
+/// As for [`bytes`].
+pub(super) unsafe fn text(argument: sys::VCL_STRING) -> Option<String> {
+    // SAFETY: the caller's contract.
+    unsafe { bytes(argument) }.map(|b| String::from_utf8_lossy(b).into_owned())
+}

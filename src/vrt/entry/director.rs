@@ -1,0 +1,155 @@
+//! `new d = dynamic.director(...)` and its methods.
+
+use std::ffi::c_char;
+use std::ptr;
+
+use dynamic_core::settings::Arguments;
+
+use super::super::acl::{Acl, Probe};
+use super::super::boundary::guard;
+use super::super::ctx::{Ctx, bytes, text};
+use super::super::leaf::Via;
+use super::super::{blob, sys};
+use super::{keep, name, object, take, word};
+use crate::director::{Director, References};
+use crate::resolver::ResolverObject;
+
+type Raw = sys::vmod_dynamic_director;
+
+#[allow(clippy::too_many_arguments, reason = "the manual's arguments, in its order")]
+pub(in crate::vrt) unsafe extern "C" fn init(
+    ctx: *const sys::vrt_ctx,
+    place: *mut *mut Raw,
+    vcl_name: *const c_char,
+    port: sys::VCL_STRING,
+    host_header: sys::VCL_STRING,
+    share: sys::VCL_ENUM,
+    probe: sys::VCL_PROBE,
+    whitelist: sys::VCL_ACL,
+    ttl: sys::VCL_DURATION,
+    connect_timeout: sys::VCL_DURATION,
+    first_byte_timeout: sys::VCL_DURATION,
+    between_bytes_timeout: sys::VCL_DURATION,
+    domain_usage_timeout: sys::VCL_DURATION,
+    first_lookup_timeout: sys::VCL_DURATION,
+    max_connections: sys::VCL_INT,
+    proxy_header: sys::VCL_INT,
+    resolver: sys::VCL_BLOB,
+    ttl_from: sys::VCL_ENUM,
+    retry_after: sys::VCL_DURATION,
+    via: sys::VCL_BACKEND,
+    keep_updates: sys::VCL_INT,
+    authority: sys::VCL_STRING,
+    wait_timeout: sys::VCL_DURATION,
+    wait_limit: sys::VCL_INT,
+    prefer: sys::VCL_ACL,
+) {
+    guard("director", (), || {
+        // SAFETY: the context of this call, and arguments of the types that
+        // the table promises, valid for the call; ACLs, probes and backends
+        // are the VCL's and live as long as it.
+        unsafe {
+            let Some(ctx) = Ctx::new(ctx) else { return };
+            let vcl_name = name(vcl_name);
+            let arguments = Arguments {
+                port: text(port),
+                host_header: text(host_header),
+                share: word(share),
+                has_via: !via.is_null(),
+                ttl,
+                connect_timeout,
+                first_byte_timeout,
+                between_bytes_timeout,
+                domain_usage_timeout,
+                first_lookup_timeout,
+                max_connections,
+                proxy_header,
+                ttl_from: word(ttl_from),
+                retry_after,
+                keep: keep_updates,
+                authority: text(authority),
+                wait_timeout,
+                wait_limit,
+            };
+            let given_resolver = blob::unwrap::<ResolverObject>(resolver);
+            if given_resolver.is_none() && !resolver.is_null() {
+                ctx.fail(&format!(
+                    "dynamic.director {vcl_name}: resolver: not a resolver, must be the .use() of a dynamic.resolver()"
+                ));
+                return;
+            }
+            let references = References {
+                probe: Probe::new(probe),
+                whitelist: Acl::new(whitelist),
+                resolver: given_resolver,
+                via: Via::new(via),
+                prefer: Acl::new(prefer),
+            };
+            match Director::new(ctx, &vcl_name, arguments, references) {
+                Ok(director) => keep(place, director),
+                Err(why) => ctx.fail(&format!("dynamic.director {vcl_name}: {why}")),
+            }
+        }
+    });
+}
+
+pub(in crate::vrt) unsafe extern "C" fn fini(place: *mut *mut Raw) {
+    guard("director end", (), || {
+        // SAFETY: where `init` put the director.
+        if let Some(director) = unsafe { take::<Director, _>(place) } {
+            director.close();
+        }
+    });
+}
+
+pub(in crate::vrt) unsafe extern "C" fn backend(
+    ctx: *const sys::vrt_ctx,
+    director: *mut Raw,
+    host: sys::VCL_STRING,
+    port: sys::VCL_STRING,
+    authority: sys::VCL_STRING,
+) -> sys::VCL_BACKEND {
+    guard("backend", ptr::null(), || {
+        // SAFETY: the context of this call, the object from `init`, and
+        // strings that outlive the call.
+        unsafe {
+            let (Some(ctx), Some(director)) = (Ctx::new(ctx), object::<Director, _>(director)) else {
+                return ptr::null();
+            };
+            director
+                .backend(ctx, bytes(host).unwrap_or_default(), bytes(port).unwrap_or_default(), bytes(authority))
+                .map_or(ptr::null(), |chosen| chosen.as_ptr())
+        }
+    })
+}
+
+pub(in crate::vrt) unsafe extern "C" fn debug(_ctx: *const sys::vrt_ctx, director: *mut Raw, on: sys::VCL_BOOL) {
+    guard("debug", (), || {
+        // SAFETY: the object from `init`.
+        if let Some(director) = unsafe { object::<Director, _>(director) } {
+            director.set_debug(on != 0);
+        }
+    });
+}
+
+pub(in crate::vrt) unsafe extern "C" fn prefer(
+    ctx: *const sys::vrt_ctx,
+    director: *mut Raw,
+    acl: sys::VCL_ACL,
+    score: sys::VCL_INT,
+) {
+    guard("prefer", (), || {
+        // SAFETY: the context of this call, and the object from `init`.
+        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe { object::<Director, _>(director) }) else {
+            return;
+        };
+        let Some(acl) = Acl::new(acl) else {
+            ctx.fail(&format!("dynamic.director {}: prefer: no ACL given", director.name()));
+            return;
+        };
+        if let Err(why) = director.prefer(acl, score) {
+            ctx.fail(&format!("dynamic.director {}: {why}", director.name()));
+        }
+    });
+}
+

@@ -1,0 +1,246 @@
+//! Leaves: the engine's backends, one for each endpoint.
+
+use std::ffi::{CStr, CString};
+use std::net::IpAddr;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use crossbeam_queue::SegQueue;
+
+use super::acl::Probe;
+use super::address::Suckaddr;
+use super::arena::Arena;
+use super::ctx::Ctx;
+use super::offtask::OffTask;
+use super::sys;
+
+/// A reference to one of the engine's directors or backends, owned by the
+/// module: as long as it is held, the engine does not free it.
+#[derive(Debug)]
+pub(super) struct Owned(NonNull<sys::director>);
+
+// SAFETY: the engine guards its directors' reference counts with locks of its
+// own; references may be taken and given back on any thread.
+unsafe impl Send for Owned {}
+// SAFETY: as above; a shared reference only reads.
+unsafe impl Sync for Owned {}
+
+impl Owned {
+    /// # Safety
+    /// `raw` carries a reference that nobody else gives back.
+    pub(super) unsafe fn new(raw: sys::VCL_BACKEND) -> Option<Self> {
+        NonNull::new(raw.cast_mut()).map(Owned)
+    }
+
+    pub(super) fn as_ptr(&self) -> sys::VCL_BACKEND {
+        self.0.as_ptr()
+    }
+}
+
+/// Leaves whose last user is gone, until the resolver thread or the CLI gives
+/// them back to the engine.
+///
+/// Giving back may take the engine's VCL lock, which the thread that drops the
+/// last user may hold already (`backend.list` does), so a drop only buries.
+#[derive(Debug, Default)]
+pub(crate) struct Graveyard(SegQueue<Owned>);
+
+impl Graveyard {
+    /// Gives the dead back to the engine. On the resolver thread, or on the
+    /// CLI thread in an event, never inside a director's callback.
+    pub(crate) fn clear(&self) -> usize {
+        let mut cleared = 0;
+        while let Some(dead) = self.0.pop() {
+            let mut raw = dead.as_ptr();
+            // SAFETY: the module's own reference, given back once. The engine
+            // frees the backend when no task uses it any more.
+            unsafe {
+                sys::VRT_DisableDirector(raw);
+                sys::VRT_Assign_Backend(&raw mut raw, ptr::null());
+            }
+            cleared += 1;
+        }
+        cleared
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// What a leaf is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct LeafPlan {
+    /// The name under which the engine lists it, without the VCL's.
+    pub name: CString,
+    /// Where to connect.
+    pub address: IpAddr,
+    /// Where to connect.
+    pub port: u16,
+    /// `Host` of probes and of requests without one.
+    pub host_header: Option<CString>,
+    /// The authority sent ahead with PROXY where the leaf goes via another.
+    pub authority: Option<CString>,
+    /// Seconds; negative: the engine's default.
+    pub connect_timeout: f64,
+    /// Seconds; negative: the engine's default.
+    pub first_byte_timeout: f64,
+    /// Seconds; negative: the engine's default.
+    pub between_bytes_timeout: f64,
+    /// Seconds; negative: the engine's default.
+    pub wait_timeout: f64,
+    /// Requests that may wait for a connection; 0: the engine's default.
+    pub wait_limit: u32,
+    /// Connections at once; 0: no limit.
+    pub max_connections: u32,
+    /// PROXY protocol version, 0 for none.
+    pub proxy_header: u32,
+    /// Health probe; `None`: the VCL's default probe, if it has one.
+    pub probe: Option<Probe>,
+    /// Backend to go through.
+    pub via: Option<Via>,
+}
+
+/// Why a leaf was not made.
+#[derive(Debug)]
+pub(crate) enum LeafError {
+    /// The VCL is leaving; nothing to tell anybody.
+    Leaving,
+    /// The engine refused, with its text.
+    Refused(String),
+}
+
+/// A backend that others go through. It lives as long as its VCL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Via(NonNull<sys::director>);
+
+// SAFETY: a backend of the VCL, valid as long as it; only handed to the engine.
+unsafe impl Send for Via {}
+// SAFETY: as above.
+unsafe impl Sync for Via {}
+
+impl Via {
+    pub(super) fn new(raw: sys::VCL_BACKEND) -> Option<Self> {
+        NonNull::new(raw.cast_mut()).map(Via)
+    }
+}
+
+/// One endpoint's backend in the engine.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    /// Always there until drop moves it to the graveyard.
+    backend: Option<Owned>,
+    name: String,
+    graveyard: Arc<Graveyard>,
+}
+
+impl Leaf {
+    /// Makes a leaf; its probe starts at once. On the resolver thread.
+    ///
+    /// # Errors
+    /// When the VCL is leaving, or the engine refuses.
+    pub(crate) fn new(
+        ctx: &mut OffTask<'_>,
+        plan: &LeafPlan,
+        arena: &mut Arena,
+        graveyard: &Arc<Graveyard>,
+    ) -> Result<Leaf, LeafError> {
+        let sockaddr = Suckaddr::new(plan.address, plan.port)
+            .ok_or_else(|| LeafError::Refused("the engine's address structure is unknown".into()))?;
+        let mut endpoint = sys::vrt_endpoint {
+            magic: sys::VRT_ENDPOINT_MAGIC,
+            ..Default::default()
+        };
+        match plan.address {
+            IpAddr::V4(_) => endpoint.ipv4 = sockaddr.as_ptr(),
+            IpAddr::V6(_) => endpoint.ipv6 = sockaddr.as_ptr(),
+        }
+        let text = |t: &Option<CString>| t.as_deref().map_or(ptr::null(), CStr::as_ptr);
+        let description = sys::vrt_backend {
+            magic: sys::VRT_BACKEND_MAGIC,
+            endpoint: &raw const endpoint,
+            vcl_name: plan.name.as_ptr(),
+            hosthdr: text(&plan.host_header),
+            authority: text(&plan.authority),
+            connect_timeout: plan.connect_timeout,
+            first_byte_timeout: plan.first_byte_timeout,
+            between_bytes_timeout: plan.between_bytes_timeout,
+            backend_wait_timeout: plan.wait_timeout,
+            max_connections: plan.max_connections,
+            proxy_header: plan.proxy_header,
+            backend_wait_limit: plan.wait_limit,
+            probe: plan.probe.map_or(ptr::null(), Probe::as_ptr),
+        };
+        let via = plan.via.map_or(ptr::null(), |via| via.0.as_ptr().cast_const());
+        let cluster = arena.room_for_leaf(ctx);
+        // SAFETY: the description and all that it points to outlive the call,
+        // in which the engine copies them; the probe, the via and the VCL are
+        // kept by the guard behind `ctx`. A null result means that the VCL is
+        // leaving, or that the engine said why not.
+        let backend = unsafe {
+            let raw = sys::VRT_new_backend_clustered(ctx.as_ptr(), cluster, &raw const description, via);
+            Owned::new(raw)
+        };
+        match backend {
+            Some(backend) => Ok(Leaf {
+                backend: Some(backend),
+                name: plan.name.to_string_lossy().into_owned(),
+                graveyard: Arc::clone(graveyard),
+            }),
+            None => Err(ctx.take_error().map_or(LeafError::Leaving, LeafError::Refused)),
+        }
+    }
+
+    /// The name under which the engine lists it, without the VCL's.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn as_ptr(&self) -> sys::VCL_BACKEND {
+        self.backend.as_ref().map_or(ptr::null(), Owned::as_ptr)
+    }
+
+    /// What tells this leaf from all others that live.
+    pub(crate) fn identity(&self) -> usize {
+        self.as_ptr().addr()
+    }
+
+    /// Whether the probe and the operator hold it for healthy.
+    pub(crate) fn healthy(&self, ctx: Ctx<'_>) -> bool {
+        // SAFETY: the reference keeps the backend; the engine reads its health.
+        unsafe { sys::VRT_Healthy(ctx.as_ptr(), self.as_ptr(), ptr::null_mut()) != 0 }
+    }
+
+    /// Health, and when it last changed, in seconds since the epoch.
+    pub(crate) fn health(&self, ctx: Ctx<'_>) -> (bool, f64) {
+        let mut changed = 0.0;
+        // SAFETY: as above; the time is written to a local.
+        let healthy = unsafe { sys::VRT_Healthy(ctx.as_ptr(), self.as_ptr(), &raw mut changed) != 0 };
+        (healthy, changed)
+    }
+
+    /// Connections in use, from connect to the end of the transaction.
+    pub(crate) fn in_flight(&self) -> u32 {
+        // SAFETY: the reference keeps the director, whose private part is the
+        // engine's backend (it was made by VRT_new_backend); the counter is
+        // one aligned word that the engine changes under its own lock, so a
+        // volatile read sees a recent value of it.
+        unsafe {
+            let Some(director) = self.as_ptr().as_ref() else { return 0 };
+            let backend = director.priv_.cast::<sys::backend>().cast_const();
+            if backend.is_null() || (*backend).magic != sys::BACKEND_MAGIC {
+                return 0;
+            }
+            ptr::read_volatile(&raw const (*backend).n_conn)
+        }
+    }
+}
+
+impl Drop for Leaf {
+    fn drop(&mut self) {
+        if let Some(backend) = self.backend.take() {
+            self.graveyard.0.push(backend);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The engine's side of the module, and the only unsafe code.
+//!
+//! Everything here turns the engine's C interface into types that cannot be
+//! misused from the rest of the module, and the engine's calls into calls of
+//! safe code. Each unsafe block says why it is sound.
+
+mod acl;
+mod address;
+mod arena;
+mod blob;
+mod boundary;
+mod counters;
+mod ctx;
+mod entry;
+mod leaf;
+mod log;
+mod offtask;
+mod sys;
+mod table;
+mod task;
+mod vcl;
+mod vdi;
+mod vsb;
+
+pub(crate) use acl::{Acl, Probe};
+pub(crate) use arena::Arena;
+pub(crate) use blob::Handed;
+pub(crate) use boundary::guard;
+pub(crate) use counters::{Counter, Counters};
+pub(crate) use ctx::Ctx;
+pub(crate) use leaf::{Graveyard, Leaf, LeafError, LeafPlan, Via};
+pub(crate) use log::{Tag, line, task_line};
+pub(crate) use offtask::OffTask;
+pub use table::Vmod_dynamic_Data;
+pub(crate) use task::{Pinnable, Task};
+pub(crate) use vcl::{Guard, VclPtr};
+pub(crate) use vdi::{Chosen, Director, Registration};
+pub(crate) use vsb::Out;
+
+/// A number from the engine's generator, which its tests can seed.
+pub(crate) fn random() -> u64 {
+    // SAFETY: the engine's generator may be called on any thread. It yields 31
+    // bits or so at a time.
+    unsafe {
+        let part = || u64::from(sys::VRND_RandomTestable().cast_unsigned());
+        part() << 42 ^ part() << 21 ^ part()
+    }
+}

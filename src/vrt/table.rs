@@ -1,0 +1,85 @@
+//! The function table and the description that the engine looks up.
+//!
+//! The table's type comes from vmodtool's reading of `vmod.vcc`: a function
+//! that is missing here, or that has other arguments, does not compile.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr;
+
+use super::entry;
+use super::sys;
+
+/// A constant that the engine reads through pointers.
+#[repr(transparent)]
+pub(crate) struct Constant<T>(T);
+
+// SAFETY: never written after it was built, and all that it points to is
+// static.
+unsafe impl<T> Sync for Constant<T> {}
+
+/// A word that VCL may write as an `ENUM` argument.
+pub(crate) type Word = Constant<sys::VCL_ENUM>;
+
+impl Word {
+    pub(crate) const fn new(word: &'static CStr) -> Self {
+        Constant(word.as_ptr())
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/constants.rs"));
+
+unsafe extern "C" {
+    /// The module's description, where the VCL compiler finds it in the file.
+    static vmod_dynamic_json: [c_char; 1];
+}
+
+type Functions = sys::Vmod_vmod_dynamic_Func;
+
+static FUNCTIONS: Constant<Functions> = Constant(with_enums! { Functions {
+    _event: Some(entry::event),
+    f_director__init: Some(entry::director::init),
+    f_director__fini: Some(entry::director::fini),
+    f_director_backend: Some(entry::director::backend),
+    f_director_debug: Some(entry::director::debug),
+    f_director_prefer: Some(entry::director::prefer),
+    f_resolver__init: Some(entry::resolver::init),
+    f_resolver__fini: Some(entry::resolver::fini),
+    f_resolver_use: Some(entry::resolver::r#use),
+    f_resolver_set_resolution_type: Some(entry::resolver::set_resolution_type),
+    f_resolver_clear_namespaces: Some(entry::resolver::clear_namespaces),
+    f_resolver_add_namespace: Some(entry::resolver::add_namespace),
+    f_resolver_set_namespaces: Some(entry::resolver::set_namespaces),
+    f_resolver_clear_transports: Some(entry::resolver::clear_transports),
+    f_resolver_add_transport: Some(entry::resolver::add_transport),
+    f_resolver_set_transports: Some(entry::resolver::set_transports),
+    f_resolver_set_idle_timeout: Some(entry::resolver::set_idle_timeout),
+    f_resolver_set_limit_outstanding_queries: Some(entry::resolver::set_limit_outstanding_queries),
+    f_resolver_set_timeout: Some(entry::resolver::set_timeout),
+    f_resolver_set_follow_redirects: Some(entry::resolver::set_follow_redirects),
+    f_resolver_add_nameserver: Some(entry::resolver::add_nameserver),
+    f_resolver_add_search: Some(entry::resolver::add_search),
+} });
+
+/// What the engine finds by this name when it loads the module.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "the engine dictates the name")]
+pub static Vmod_dynamic_Data: Constant<sys::vmod_data> = Constant(sys::vmod_data {
+    // Zero: the module fits one build of the engine, named by `abi`.
+    vrt_major: 0,
+    vrt_minor: 0,
+    file_id: FILE_ID.as_ptr(),
+    name: c"dynamic".as_ptr(),
+    func_name: c"Vmod_vmod_dynamic_Func".as_ptr(),
+    func: (&raw const FUNCTIONS).cast(),
+    func_len: size_of::<Functions>() as c_int,
+    proto: ptr::null(),
+    json: (&raw const vmod_dynamic_json).cast(),
+    abi: sys::VMOD_ABI_Version.as_ptr().cast(),
+    vcs: c"".as_ptr(),
+    version: VERSION.as_ptr(),
+});
+
+const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(version) => version,
+    Err(_) => c"",
+};
