@@ -16,7 +16,7 @@ use crate::lifetime::{self, Vcl};
 use crate::pool::{NewPool, Pool, Source};
 use crate::resolver::ResolverObject;
 use crate::sync::lock;
-use crate::vrt::{Acl, Chosen, Ctx, Leaf, LeafError, LeafPlan, OffTask, Pinnable, Probe, Tag, Task, Via, task_line};
+use crate::vrt::{Acl, Chosen, Ctx, Leaf, LeafError, LeafPlan, OffTask, Probe, Tag, Task, Via, task_line};
 
 /// Most names of one director. `Host` headers come from strangers: without a
 /// bound they could fill the memory with names.
@@ -46,6 +46,28 @@ struct LeafKey {
     authority: Option<String>,
 }
 
+/// The leaves that live, by what they are for.
+#[derive(Debug, Default)]
+struct Leaves {
+    known: HashMap<LeafKey, Weak<Leaf>>,
+    /// The size at which the dead are next swept out.
+    sweep_at: usize,
+}
+
+impl Leaves {
+    fn get(&self, key: &LeafKey) -> Option<Arc<Leaf>> {
+        self.known.get(key).and_then(Weak::upgrade)
+    }
+
+    fn insert(&mut self, key: LeafKey, leaf: &Arc<Leaf>) {
+        if self.known.len() >= self.sweep_at {
+            self.known.retain(|_, leaf| leaf.strong_count() > 0);
+            self.sweep_at = (2 * self.known.len()).max(64);
+        }
+        self.known.insert(key, Arc::downgrade(leaf));
+    }
+}
+
 /// `new d = dynamic.director(...)`.
 #[derive(Debug)]
 pub(crate) struct Director {
@@ -62,7 +84,7 @@ pub(crate) struct Director {
     names: papaya::HashMap<Box<[u8]>, Arc<Pool>>,
     /// Held while a name is made, so that one of many first requests wins.
     making: Mutex<()>,
-    leaves: Mutex<HashMap<LeafKey, Weak<Leaf>>>,
+    leaves: Mutex<Leaves>,
     debug: AtomicBool,
 }
 
@@ -211,7 +233,7 @@ impl Director {
             pool.close();
         }
         names.clear();
-        lock(&self.leaves).clear();
+        lock(&self.leaves).known.clear();
         self.vcl.graveyard.clear();
     }
 
@@ -341,7 +363,7 @@ impl Director {
             port,
             authority: authority.map(str::to_owned),
         };
-        if let Some(leaf) = lock(&self.leaves).get(&key).and_then(Weak::upgrade) {
+        if let Some(leaf) = lock(&self.leaves).get(&key) {
             return Ok(leaf);
         }
         let plan = self.leaf_plan(&key)?;
@@ -349,9 +371,7 @@ impl Director {
             let mut arena = lock(&self.vcl.arena);
             Arc::new(Leaf::new(ctx, &plan, &mut arena, &self.vcl.graveyard)?)
         };
-        let mut leaves = lock(&self.leaves);
-        leaves.retain(|_, leaf| leaf.strong_count() > 0);
-        leaves.insert(key, Arc::downgrade(&leaf));
+        lock(&self.leaves).insert(key, &leaf);
         Ok(leaf)
     }
 

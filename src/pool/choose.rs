@@ -1,9 +1,10 @@
 //! A request's choice. No lock, no allocation and no wait once the name has
 //! its first answer.
 
+use std::sync::Arc;
+
 use dynamic_core::select::{Ask, Live, Rules, Standing};
 
-use super::first::Waited;
 use super::snapshot::Snapshot;
 use super::Pool;
 use crate::vrt::{Chosen, Counter, Ctx, Director, Out, Tag, Task, random};
@@ -43,27 +44,28 @@ impl Live for Now<'_> {
 
 impl Pool {
     /// The snapshot, once there is a first answer. On the CLI, or when that
-    /// takes too long: the pending one.
-    fn settled(&self, ctx: Ctx<'_>) -> arc_swap::Guard<std::sync::Arc<Snapshot>> {
+    /// takes too long: the pending one, which is empty.
+    fn settled(&self, ctx: Ctx<'_>) -> arc_swap::Guard<Arc<Snapshot>> {
         let snapshot = self.snapshot.load();
         if !snapshot.pending || !ctx.in_task() {
             return snapshot;
         }
-        let timeout = self.director.settings().first_lookup_timeout;
-        match self.first.wait(timeout) {
-            Waited::Settled => {}
-            Waited::GaveUp { first } => {
-                self.count(Counter::Expired);
-                if first {
-                    self.log_in(
-                        ctx,
-                        Tag::Error,
-                        &format!("no answer within first_lookup_timeout = {}s", timeout.as_secs_f64()),
-                    );
-                }
-            }
+        drop(snapshot);
+        if !self.first.wait(self.director.settings().first_lookup_timeout) {
+            self.count(Counter::Expired);
         }
         self.snapshot.load()
+    }
+
+    /// Says in the request's own log why it gets no backend.
+    fn explain(&self, ctx: Ctx<'_>, snapshot: &Snapshot) {
+        let why = if snapshot.pending {
+            let timeout = self.director.settings().first_lookup_timeout;
+            format!("no backend: no answer within first_lookup_timeout = {}s", timeout.as_secs_f64())
+        } else {
+            "no backend: the name has no usable address".to_owned()
+        };
+        self.log_in(ctx, Tag::Error, &why);
     }
 }
 
@@ -81,7 +83,7 @@ impl Director for Pool {
         let Some((choice, endpoint)) =
             choice.and_then(|choice| Some((choice, snapshot.endpoints.get(choice.index)?)))
         else {
-            self.log_in(ctx, Tag::Error, "no backend: the name has no usable address");
+            self.explain(ctx, &snapshot);
             return None;
         };
         self.count(Counter::Picks);

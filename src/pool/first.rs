@@ -10,8 +10,6 @@ struct State {
     settled: bool,
     /// When those who wait give up: set by the first of them.
     deadline: Option<Instant>,
-    /// Whether anybody has given up.
-    gave_up: bool,
 }
 
 /// Whether the first answer is there, and who waits for it.
@@ -19,15 +17,6 @@ struct State {
 pub(super) struct First {
     state: Mutex<State>,
     changed: Condvar,
-}
-
-/// How a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waited {
-    /// There is an answer, good or bad.
-    Settled,
-    /// There is none; the first that gives up is told so.
-    GaveUp { first: bool },
 }
 
 impl First {
@@ -41,17 +30,17 @@ impl First {
     }
 
     /// Waits for the first answer, until `timeout` after the first use.
-    pub(super) fn wait(&self, timeout: Duration) -> Waited {
+    /// Whether there is one, good or bad.
+    pub(super) fn wait(&self, timeout: Duration) -> bool {
         let mut state = lock(&self.state);
         let deadline = *state.deadline.get_or_insert_with(|| Instant::now() + timeout);
         loop {
             if state.settled {
-                return Waited::Settled;
+                return true;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let first = !std::mem::replace(&mut state.gave_up, true);
-                return Waited::GaveUp { first };
+                return false;
             }
             state = self
                 .changed

@@ -87,6 +87,8 @@ impl Pool {
         });
         let name = pool.engine_name();
         if let Some(counters) = Counters::new(ctx, &name, &mut lock(&pool.vcl().arena)) {
+            // WARM shows them.
+            counters.show(ctx.in_task());
             let _ = pool.counters.set(counters);
         }
         let registration = Registration::add(ctx, &name, false, Arc::clone(&pool))?;
@@ -135,15 +137,6 @@ impl Pool {
 
     fn log_in(&self, ctx: Ctx<'_>, tag: Tag, event: &str) {
         task_line(ctx, tag, &self.event(event));
-    }
-
-    /// Logs how long a lookup took: when it ended, the time since it was
-    /// asked, and the time since the line before (none: 0).
-    pub(crate) fn log_times(&self, took: std::time::Duration) {
-        let took = took.as_secs_f64();
-        let ended = crate::clock::now();
-        self.log(Tag::Timestamp, &format!("Lookup: {:.6} 0.000000 0.000000", ended - took));
-        self.log(Tag::Timestamp, &format!("Results: {ended:.6} {took:.6} {took:.6}"));
     }
 
     fn debug(&self, event: impl FnOnce() -> String) {

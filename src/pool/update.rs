@@ -13,6 +13,7 @@ use dynamic_core::schedule::{LastGood, Timing, settle};
 use super::snapshot::{Endpoint, Snapshot};
 use super::sources::{Ask, Source, SourceId};
 use super::Pool;
+use crate::clock;
 use crate::sync::lock;
 use crate::vrt::{Counter, Leaf, LeafError, OffTask, Tag};
 
@@ -87,15 +88,20 @@ impl Pool {
         self.learn(ctx, source, Learned { good, answered: [true, true] });
     }
 
-    /// Takes in the answer of a lookup. Returns the time to the next one.
+    /// Takes in the answer of a lookup that was asked for at `asked`, seconds
+    /// since the epoch. Returns the time to the next one.
     pub(crate) fn take_answer(
         &self,
         ctx: &mut OffTask<'_>,
         source: SourceId,
         answer: &HostAnswer,
+        asked: f64,
         jitter: f64,
     ) -> Duration {
         self.count(Counter::Lookups);
+        let answered = ctx.now();
+        self.log_time("Lookup", asked, asked, asked);
+        self.log_time("Results", answered, asked, asked);
         let last = lock(&self.progress)
             .sources
             .iter()
@@ -119,13 +125,23 @@ impl Pool {
         };
         let next = settled.next_after(&timing, jitter);
         if settled.updated() {
-            let answered = [settled.answered(Family::V4), settled.answered(Family::V6)];
-            self.learn(ctx, source, Learned { good: settled.good, answered });
+            let learned = Learned {
+                answered: [settled.answered(Family::V4), settled.answered(Family::V6)],
+                good: settled.good,
+            };
+            self.learn(ctx, source, learned);
+            self.log_time("Update", clock::now(), asked, ctx.now());
         } else {
             self.count(Counter::LookupsFailed);
             self.settle_first();
         }
         next
+    }
+
+    /// A step of a lookup in the engine's form: when, seconds since the lookup
+    /// began, and since the step before.
+    fn log_time(&self, step: &str, at: f64, since: f64, before: f64) {
+        self.log(Tag::Timestamp, &format!("{step}: {at:.6} {:.6} {:.6}", at - since, at - before));
     }
 
     /// A first answer that brought nothing: whoever waits gets its 503 now.
@@ -153,27 +169,32 @@ impl Pool {
         };
         let keep = self.director.settings().keep;
         let change = progress.members.update(desired, covered, keep);
+        // Told once it is in force, so that who reads it can count on it.
+        let mut events = Vec::new();
         for key in &change.absent {
-            self.log(Tag::Log, &format!("drop {}: no longer in the answer, kept for {keep} updates", key.id()));
+            events.push(format!("drop {}: no longer in the answer, kept for {keep} updates", key.id()));
         }
         for key in &change.deleted {
             progress.leaves.remove(key);
-            self.log(Tag::Log, &format!("delete {}", key.id()));
+            events.push(format!("delete {}", key.id()));
         }
         for Desired { key, .. } in &change.returned {
-            self.log(Tag::Log, &format!("return {}", key.id()));
+            events.push(format!("return {}", key.id()));
         }
         let missing = progress.members.present().any(|(key, _)| !progress.leaves.contains_key(key));
         if change.is_empty() && !missing && !self.snapshot.load().pending {
             self.debug(|| "unchanged".to_owned());
             return;
         }
-        if let Some(snapshot) = self.snapshot_of(ctx, &mut progress) {
+        if let Some(snapshot) = self.snapshot_of(ctx, &mut progress, &mut events) {
             if let Some(counters) = self.counters.get() {
                 counters.set(Counter::Addresses, snapshot.endpoints.len() as u64);
             }
             self.snapshot.store(Arc::new(snapshot));
             self.first.settle();
+        }
+        for event in events {
+            self.log(Tag::Log, &event);
         }
     }
 
@@ -206,7 +227,12 @@ impl Pool {
 
     /// The present members with their leaves, of which missing ones are made.
     /// `None` when the VCL is leaving.
-    fn snapshot_of(&self, ctx: &mut OffTask<'_>, progress: &mut Progress) -> Option<Snapshot> {
+    fn snapshot_of(
+        &self,
+        ctx: &mut OffTask<'_>,
+        progress: &mut Progress,
+        events: &mut Vec<String>,
+    ) -> Option<Snapshot> {
         let mut endpoints = Vec::new();
         let present: Vec<(Key, Rank)> = progress.members.present().map(|(k, m)| (k.clone(), m.rank)).collect();
         for (key, rank) in present {
@@ -214,7 +240,7 @@ impl Pool {
                 Some(leaf) => Arc::clone(leaf),
                 None => match self.director.leaf(ctx, &key.host, key.address, key.port, self.authority.as_deref()) {
                     Ok(leaf) => {
-                        self.log(Tag::Log, &format!("add {} score {}", key.id(), rank.score));
+                        events.push(format!("add {} score {}", key.id(), rank.score));
                         progress.leaves.insert(key.clone(), Arc::clone(&leaf));
                         leaf
                     }

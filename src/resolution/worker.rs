@@ -1,6 +1,7 @@
 //! The thread's loop.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -137,16 +138,15 @@ impl Worker {
     fn deliver(&mut self, id: QuestionId, answer: &Answer) {
         let now = Instant::now();
         let Some((asked, subscribers)) = self.questions.take_subscribers(id, now) else { return };
-        let took = now.duration_since(asked);
+        let asked = clock::now() - now.duration_since(asked).as_secs_f64();
         let mut again = Vec::with_capacity(subscribers.len());
         for subscriber in subscribers {
             let Subscriber { pool, source, .. } = subscriber;
             let Some(warm) = self.warm.get(&pool.vcl().ptr) else { continue };
             let interval = guard("update", AFTER_PANIC, || {
                 let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
-                pool.log_times(took);
                 match answer {
-                    Answer::Host(answer) => pool.take_answer(&mut ctx, source, answer, fastrand::f64()),
+                    Answer::Host(answer) => pool.take_answer(&mut ctx, source, answer, asked, fastrand::f64()),
                 }
             });
             again.push(Subscriber { pool, source, due: now + interval, interval });
@@ -174,7 +174,16 @@ fn interned(resolvers: &mut HashMap<Arc<Settings>, Resolver>, settings: Settings
         return Arc::clone(known);
     }
     let settings = Arc::new(settings);
-    let resolver = Resolver::new(Settings::clone(&settings), SystemFiles::default());
+    let resolver = Resolver::new(Settings::clone(&settings), system_files());
     resolvers.insert(Arc::clone(&settings), resolver);
     settings
+}
+
+/// The system's files, or those that the environment of the server names.
+fn system_files() -> SystemFiles {
+    let file = |variable, usual: &str| std::env::var_os(variable).map_or_else(|| usual.into(), PathBuf::from);
+    SystemFiles::new(
+        file("VMOD_DYNAMIC_RESOLV_CONF", "/etc/resolv.conf"),
+        file("VMOD_DYNAMIC_HOSTS", "/etc/hosts"),
+    )
 }

@@ -18,17 +18,9 @@ pub(crate) trait Handed: Send + Sync + 'static {
 /// long as VCL keeps it, which is longer.
 pub(super) fn wrap<T: Handed>(ctx: Ctx<'_>, object: &T) -> sys::VCL_BLOB {
     let object: *const T = object;
-    // SAFETY: the text is static; the engine copies the few bytes of the
-    // pointer into the workspace.
-    unsafe {
-        sys::VRT_blob(
-            ctx.as_ptr(),
-            T::NAME.as_ptr(),
-            (&raw const object).cast(),
-            size_of::<*const T>(),
-            T::KIND,
-        )
-    }
+    // SAFETY: the text is static. The engine keeps the pointer, not a copy of
+    // what is behind it: the object outlives the blob.
+    unsafe { sys::VRT_blob(ctx.as_ptr(), T::NAME.as_ptr(), object.cast(), size_of::<T>(), T::KIND) }
 }
 
 /// The object in a blob; `None` for a blob of another kind.
@@ -41,10 +33,10 @@ pub(super) unsafe fn unwrap<T: Handed>(blob: sys::VCL_BLOB) -> Option<Arc<T>> {
     // made, so that VCL's own reference stays.
     unsafe {
         let blob = blob.as_ref()?;
-        if blob.type_ != T::KIND || blob.len != size_of::<*const T>() || blob.blob.is_null() {
+        if blob.type_ != T::KIND || blob.len != size_of::<T>() || blob.blob.is_null() {
             return None;
         }
-        let object = blob.blob.cast::<*const T>().read_unaligned();
+        let object = blob.blob.cast::<T>();
         Arc::increment_strong_count(object);
         Some(Arc::from_raw(object))
     }

@@ -62,11 +62,6 @@ impl Graveyard {
         }
         cleared
     }
-
-    /// Whether nothing waits.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// What a leaf is made of.

@@ -11,7 +11,8 @@ use super::sys;
 
 /// A constant that the engine reads through pointers.
 #[repr(transparent)]
-pub(crate) struct Constant<T>(T);
+#[derive(Debug)]
+pub struct Constant<T>(T);
 
 // SAFETY: never written after it was built, and all that it points to is
 // static.
