@@ -27,10 +27,14 @@ fn a_server_is_known_in_every_spelling() {
     }
     for (spelling, list) in [
         ("192.0.2.1", "0-9"),
+        ("::ffff:192.0.2.1", "0-9"),
         ("192.0.2.1:80", "10-19"),
+        ("[::ffff:192.0.2.1]:80", "10-19"),
+        ("2001:DB8:0::1", "20-29"),
         ("[2001:DB8:0::1]", "20-29"),
         ("[2001:db8:0::1]:80", "30-39"),
         ("cache-1.EXAMPLE", "40-49"),
+        ("\u{ff23}ache-1.example", "40-49"),
     ] {
         assert_eq!(assignment.buckets(spelling), Ok(set(list)), "{spelling}");
         assert!(assignment.owns(spelling, set(list).iter().next().expect("a bucket")));

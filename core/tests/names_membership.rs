@@ -213,7 +213,7 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     // Few keys, so that they meet again, or many at once, so that the bound
     // is reached.
     let keys = prop_oneof![
-        4 => proptest::collection::vec(0_u16..8, 0..8),
+        12 => proptest::collection::vec(0_u16..8, 0..8),
         1 => (0_u16..400, 0_u16..400).prop_map(|(from, count)| (from..from + count).collect()),
     ];
     let wanted = (

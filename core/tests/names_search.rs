@@ -257,12 +257,11 @@ proptest! {
         let (name, answer) = outcome.unwrap();
         let index = asked.iter().position(|asked| *asked == name).unwrap();
         prop_assert_eq!(&answer, &answers[index]);
-        match stop {
-            Some(stop) => {
-                prop_assert_eq!(index, stop);
-                prop_assert_eq!(asked.len(), stop + 1);
-            }
-            None => prop_assert_eq!(asked.len(), answers.len()),
+        if let Some(stop) = stop {
+            prop_assert_eq!(index, stop);
+            prop_assert_eq!(asked.len(), stop + 1);
+        } else {
+            prop_assert_eq!(asked.len(), answers.len());
         }
     }
 

@@ -4,13 +4,15 @@
     reason = "a test may fail where it prepares itself"
 )]
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dynamic_core::name::EndpointId;
 use dynamic_core::session::keys::KeyRing;
 use dynamic_core::session::{
     Action, AffinityTable, Arguments, Condition, Found, Key, KeyFormat, Policy, Session, Settings,
-    Status, decide, endpoint_id,
+    Status, decide,
 };
 use zeroize::Zeroizing;
 
@@ -22,14 +24,10 @@ fn session(policy: Policy) -> Session {
 }
 
 fn endpoints() -> Vec<String> {
-    (1..=200)
-        .map(|last| endpoint_id([192, 0, 2, last].into(), 80))
-        .chain((1..=56).map(|last| {
-            endpoint_id(
-                std::net::Ipv6Addr::from(0x2001_0db8_u128 << 96 | last).into(),
-                8080,
-            )
-        }))
+    let v4 = (1..=200).map(|last| (IpAddr::from([192, 0, 2, last]), 80));
+    let v6 = (1..=56).map(|last| (IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]), 8080));
+    v4.chain(v6)
+        .map(|(address, port)| EndpointId { address, port }.to_string())
         .collect()
 }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::server::{Host, Named, Server, ServerError};
+use crate::name::{EndpointId, canonical};
+
+use super::server::{Server, ServerError, plain_address};
 use super::set::{BitmapError, BucketSet, ListError};
 
 /// Why buckets were not assigned. Nothing is changed then.
@@ -58,7 +60,7 @@ pub struct UnknownServer {
 pub struct Assignment {
     servers: Vec<(Server, BucketSet)>,
     addresses: BTreeMap<IpAddr, usize>,
-    sockets: BTreeMap<(IpAddr, u16), usize>,
+    endpoints: BTreeMap<EndpointId, usize>,
     hosts: BTreeMap<String, usize>,
 }
 
@@ -104,12 +106,8 @@ impl Assignment {
     }
 
     fn give(&mut self, server: Server, buckets: BucketSet) -> Result<(), AssignError> {
-        let known = match &server {
-            Server::Address(address) => self.addresses.get(address),
-            Server::Socket(address, port) => self.sockets.get(&(*address, *port)),
-            Server::Host(host) => self.hosts.get(host),
-        };
-        if let Some((_, owned)) = known.and_then(|number| self.servers.get_mut(*number)) {
+        let known = self.number(&server);
+        if let Some((_, owned)) = known.and_then(|number| self.servers.get_mut(number)) {
             if let Some(bucket) = owned.intersection(&buckets).iter().next() {
                 return Err(AssignError::Twice { server, bucket });
             }
@@ -119,7 +117,7 @@ impl Assignment {
         let number = self.servers.len();
         match &server {
             Server::Address(address) => self.addresses.insert(*address, number),
-            Server::Socket(address, port) => self.sockets.insert((*address, *port), number),
+            Server::Endpoint(endpoint) => self.endpoints.insert(*endpoint, number),
             Server::Host(host) => self.hosts.insert(host.clone(), number),
         };
         self.servers.push((server, buckets));
@@ -133,19 +131,24 @@ impl Assignment {
     }
 
     /// The buckets of a server, in any spelling of it. Allocates nothing where
-    /// the server is known.
+    /// the server is known and written as an address, `address:port` or ASCII
+    /// host name.
     ///
     /// # Errors
     /// [`UnknownServer`]
     pub fn buckets(&self, server: &str) -> Result<BucketSet, UnknownServer> {
-        let number = match Named::read(server) {
-            Some(Named::Address(address)) => self.addresses.get(&address),
-            Some(Named::Socket(address, port)) => self.sockets.get(&(address, port)),
-            Some(Named::Host(host)) => self.hosts.get(host.as_str()),
-            None => None,
+        let number = match plain_address(server) {
+            Some((address, None)) => self.addresses.get(&address).copied(),
+            Some((address, Some(port))) => {
+                let endpoint = EndpointId { address, port };
+                self.endpoints.get(&endpoint).copied()
+            }
+            None => self
+                .host(server)
+                .or_else(|| self.number(&Server::parse(server).ok()?)),
         };
         number
-            .and_then(|number| self.servers.get(*number))
+            .and_then(|number| self.servers.get(number))
             .map(|(_, buckets)| *buckets)
             .ok_or_else(|| UnknownServer {
                 text: server.to_owned(),
@@ -153,7 +156,7 @@ impl Assignment {
     }
 
     /// Whether a server owns a bucket; an unknown server owns none. Allocates
-    /// nothing where the server is known.
+    /// as [`buckets`](Self::buckets) does.
     #[must_use]
     pub fn owns(&self, server: &str, bucket: u8) -> bool {
         self.buckets(server)
@@ -181,14 +184,31 @@ impl Assignment {
     /// The buckets of an endpoint: those of all servers that it belongs to, as
     /// [`Server::matches`] says, found without asking each.
     pub(super) fn buckets_of(&self, address: IpAddr, port: u16, host: &str) -> BucketSet {
+        let address = address.to_canonical();
         [
-            self.addresses.get(&address),
-            self.sockets.get(&(address, port)),
-            Host::read(host).and_then(|host| self.hosts.get(host.as_str())),
+            self.addresses.get(&address).copied(),
+            self.endpoints.get(&EndpointId { address, port }).copied(),
+            self.host(host),
         ]
         .into_iter()
         .flatten()
-        .filter_map(|number| self.servers.get(*number))
+        .filter_map(|number| self.servers.get(number))
         .fold(BucketSet::NONE, |all, (_, buckets)| all.union(buckets))
+    }
+
+    fn number(&self, server: &Server) -> Option<usize> {
+        match server {
+            Server::Address(address) => self.addresses.get(address),
+            Server::Endpoint(endpoint) => self.endpoints.get(endpoint),
+            Server::Host(host) => self.hosts.get(host),
+        }
+        .copied()
+    }
+
+    /// The number of a host in any spelling that needs no conversion.
+    fn host(&self, host: &str) -> Option<usize> {
+        let mut space = [0; 256];
+        let name = canonical(host.as_bytes(), &mut space)?;
+        self.hosts.get(std::str::from_utf8(name).ok()?).copied()
     }
 }

@@ -111,8 +111,8 @@ impl Buckets {
     /// long, since its owners then seem to be down. Without a service delay it
     /// leaves other buckets alone. An unknown server serves nobody.
     ///
-    /// `now` is as for [`service`](Self::service). Allocates nothing where the
-    /// server is known.
+    /// An empty key is in bucket 0. `now` is as for [`service`](Self::service).
+    /// Allocates as [`Assignment::buckets`] does.
     #[must_use]
     pub fn serves(&self, server: &str, client: &Client<'_>, now: Duration) -> bool {
         self.assignment.buckets(server).is_ok_and(|buckets| {

@@ -3,25 +3,27 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// Longest host name in bytes (RFC 1035 section 2.3.4, as text).
-const MAX_HOST_LENGTH: usize = 253;
+use crate::name::{self, EndpointId};
 
 /// A server id: an address on any port, an address and port, or a host name
 /// with all of its addresses.
+///
+/// IPv4-mapped IPv6 addresses (RFC 4291, section 2.5.5.2) count as the IPv4
+/// address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Server {
     /// `192.0.2.1`, `2001:db8::1` or `[2001:db8::1]`
     Address(IpAddr),
     /// `192.0.2.1:80` or `[2001:db8::1]:80`
-    Socket(IpAddr, u16),
-    /// A host name in lower case, without a dot at the end.
+    Endpoint(EndpointId),
+    /// A host name in its canonical form: lower case, ASCII, no dot at the end.
     Host(String),
 }
 
 /// A text that is no server id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "server {text:?}, accepted is an address, an address:port, or a host name in its ASCII form"
+    "server {text:?}, accepted is an address, an address:port with a number from 1 to 65535, or a host name"
 )]
 pub struct ServerError {
     /// What was given.
@@ -29,19 +31,14 @@ pub struct ServerError {
 }
 
 impl Server {
-    /// Reads a server id.
+    /// Reads a server id, a host name as [`name::parse`] does.
     ///
     /// # Errors
     /// [`ServerError`]
     pub fn parse(text: &str) -> Result<Self, ServerError> {
-        match Named::read(text) {
-            Some(Named::Address(address)) => Ok(Server::Address(address)),
-            Some(Named::Socket(address, port)) => Ok(Server::Socket(address, port)),
-            Some(Named::Host(host)) => Ok(Server::Host(host.as_str().to_owned())),
-            None => Err(ServerError {
-                text: text.to_owned(),
-            }),
-        }
+        read(text).ok_or_else(|| ServerError {
+            text: text.to_owned(),
+        })
     }
 
     /// Whether an endpoint belongs to this server. `host` is the name whose
@@ -49,10 +46,11 @@ impl Server {
     /// matter. Allocates nothing.
     #[must_use]
     pub fn matches(&self, address: IpAddr, port: u16, host: &str) -> bool {
+        let address = address.to_canonical();
         match self {
             Server::Address(own) => *own == address,
-            Server::Socket(own, own_port) => *own == address && *own_port == port,
-            Server::Host(own) => own.eq_ignore_ascii_case(without_dot(host)),
+            Server::Endpoint(own) => *own == EndpointId { address, port },
+            Server::Host(own) => own.eq_ignore_ascii_case(host.strip_suffix('.').unwrap_or(host)),
         }
     }
 }
@@ -61,89 +59,38 @@ impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Server::Address(address) => address.fmt(f),
-            Server::Socket(address, port) => SocketAddr::new(*address, *port).fmt(f),
+            Server::Endpoint(endpoint) => endpoint.fmt(f),
             Server::Host(host) => f.write_str(host),
         }
     }
 }
 
-/// A [`Server`] on the stack.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "it lives for one look-up, and a box would allocate in a request"
-)]
-pub(super) enum Named {
-    Address(IpAddr),
-    Socket(IpAddr, u16),
-    Host(Host),
-}
-
-impl Named {
-    /// Reads a server id without allocating.
-    pub(super) fn read(text: &str) -> Option<Self> {
-        let bracketed = text
-            .strip_prefix('[')
-            .and_then(|text| text.strip_suffix(']'));
-        if let Some(inner) = bracketed {
-            return inner.parse().ok().map(|v6| Named::Address(IpAddr::V6(v6)));
+fn read(text: &str) -> Option<Server> {
+    let target = name::parse(text.as_bytes()).ok()?;
+    match (target.host, target.port) {
+        (name::Host::Ip(address), None) => Some(Server::Address(address)),
+        (name::Host::Ip(address), Some(port)) => {
+            let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+            let port = port.parse().ok().filter(|port| digits && *port != 0)?;
+            Some(Server::Endpoint(EndpointId { address, port }))
         }
-        if let Ok(address) = text.parse() {
-            return Some(Named::Address(address));
-        }
-        if let Ok(socket) = text.parse::<SocketAddr>() {
-            let whole = match socket {
-                SocketAddr::V4(_) => true,
-                SocketAddr::V6(v6) => v6.scope_id() == 0 && !text.contains('%'),
-            };
-            return (whole && socket.port() != 0)
-                .then(|| Named::Socket(socket.ip(), socket.port()));
-        }
-        Host::read(text).map(Named::Host)
+        (name::Host::Dns(host), None) => Some(Server::Host(host)),
+        (name::Host::Dns(_), Some(_)) => None,
     }
 }
 
-/// A host name in lower case, on the stack.
-pub(super) struct Host {
-    text: [u8; MAX_HOST_LENGTH],
-    length: usize,
-}
-
-impl Host {
-    /// Reads a host name. One that ends in a number is a mistyped address
-    /// (WHATWG URL, "ends in a number").
-    pub(super) fn read(text: &str) -> Option<Self> {
-        let name = without_dot(text).as_bytes();
-        let mut host = Host {
-            text: [0; MAX_HOST_LENGTH],
-            length: name.len(),
-        };
-        let space = host.text.get_mut(..name.len())?;
-        space.copy_from_slice(name);
-        space.make_ascii_lowercase();
-        let label = |label: &[u8]| {
-            (1..=63).contains(&label.len())
-                && label
-                    .iter()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte))
-        };
-        let mut labels = name.split(|byte| *byte == b'.');
-        let all = labels.clone().all(label);
-        let number = labels
-            .next_back()
-            .is_some_and(|last| last.iter().all(u8::is_ascii_digit));
-        (all && !(number && name.contains(&b'.'))).then_some(host)
+/// An address with or without a port as it is mostly written, read without
+/// allocating. `None` says nothing about other spellings.
+pub(super) fn plain_address(text: &str) -> Option<(IpAddr, Option<u16>)> {
+    // A zone would be dropped.
+    if text.contains('%') {
+        return None;
     }
-
-    pub(super) fn as_str(&self) -> &str {
-        self.text
-            .get(..self.length)
-            .and_then(|text| std::str::from_utf8(text).ok())
-            .unwrap_or_default()
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some((address.to_canonical(), None));
     }
-}
-
-fn without_dot(host: &str) -> &str {
-    host.strip_suffix('.').unwrap_or(host)
+    let socket: SocketAddr = text.parse().ok()?;
+    Some((socket.ip().to_canonical(), Some(socket.port())))
 }
 
 #[cfg(test)]
@@ -163,7 +110,9 @@ mod tests {
         assert_eq!(shown("[2001:DB8::1]:8080"), "[2001:db8::1]:8080");
         assert_eq!(shown("Web-1.Example.COM."), "web-1.example.com");
         assert_eq!(shown("cache_1"), "cache_1");
-        assert_eq!(shown("1"), "1");
+        assert_eq!(shown("B\u{fc}cher.example"), "xn--bcher-kva.example");
+        assert_eq!(shown("::ffff:192.0.2.1"), "192.0.2.1");
+        assert_eq!(shown("[::ffff:192.0.2.1]:080"), "192.0.2.1:80");
         assert_eq!(shown(&"a".repeat(63)), "a".repeat(63));
     }
 
@@ -180,7 +129,6 @@ mod tests {
             "a/b",
             "a:80",
             "a:b",
-            "192.0.2.1:",
             "192.0.2.1:0",
             "192.0.2.1:65536",
             "192.0.2.256",
@@ -192,10 +140,11 @@ mod tests {
             "[2001:db8::1",
             "2001:db8::1]",
             "[2001:db8::1]:0",
-            "[2001:db8::1]:",
             "[fe80::1%2]:80",
             "fe80::1%eth0",
-            "b\u{fc}cher.example",
+            "192.0.2.1:http",
+            "192.0.2.1:+80",
+            "1",
             "a\n",
             "a\0",
             &"a".repeat(64),

@@ -33,9 +33,9 @@ const SKEW: u32 = 60_000;
 ///
 /// What may be lost, and what that costs:
 /// - Where both sets are full, the oldest of their 32 entries is forgotten, and
-///   that client begins anew. While 9,000 clients wait at once that does not
-///   happen in practice; 10,000 lose about 2 in 100, of the older half. The
-///   newest 5,000 stay however many come.
+///   that client begins anew. While 8,500 clients wait at once that does not
+///   happen in practice, and 10,000 lose about 2 in 100, of the older half.
+///   The newest 5,000 stay, however many come.
 /// - Another client's fingerprint in the same sets is taken for this one with
 ///   a probability below 1 in 100 million; it is then served too early.
 /// - Times wrap after 49.7 days: a client that comes back so late counts as

@@ -142,28 +142,29 @@ fn populate(preferences: &[(u64, u64)], turns: impl Iterator<Item = u32>, size: 
     let mut slots = vec![0; usize::try_from(size).unwrap_or(0)];
     // One bit per slot: this stays in the nearest cache while the table does not.
     let mut taken = vec![0u64; slots.len().div_ceil(64)];
+    let is_taken = |taken: &[u64], slot: u64| {
+        let word = usize::try_from(slot / 64).ok().and_then(|i| taken.get(i));
+        word.is_none_or(|word| word >> (slot % 64) & 1 == 1)
+    };
     let mut next = preferences.to_vec();
     for seat in turns.take(slots.len()) {
-        let Some((slot, skip)) = next.get_mut(seat as usize) else {
+        let Some((preferred, skip)) = next.get_mut(seat as usize) else {
             continue;
         };
-        for _ in 0..size {
-            let place = usize::try_from(*slot).unwrap_or(0);
-            *slot += *skip;
-            if *slot >= size {
-                *slot -= size;
-            }
-            let Some(word) = taken.get_mut(place / 64) else {
-                break;
-            };
-            let bit = 1u64 << (place % 64);
-            if *word & bit == 0 {
-                *word |= bit;
-                if let Some(entry) = slots.get_mut(place) {
-                    *entry = seat;
-                }
-                break;
-            }
+        let mut slot = *preferred;
+        // `slot + skip` modulo `size`; written as a minimum because a branch here
+        // would be guessed wrong half of the time.
+        let after = |slot: u64| (slot + *skip).min((slot + *skip).wrapping_sub(size));
+        let mut steps = 1;
+        while is_taken(&taken, slot) && steps < size {
+            slot = after(slot);
+            steps += 1;
+        }
+        *preferred = after(slot);
+        let place = usize::try_from(slot).unwrap_or(0);
+        if let (Some(word), Some(entry)) = (taken.get_mut(place / 64), slots.get_mut(place)) {
+            *word |= 1 << (place % 64);
+            *entry = seat;
         }
     }
     slots

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub use cookie::Found;
 pub use decision::{Action, Decision, KeyState, Status, decide};
 pub use keys::KeyRing;
-pub use policy::{AffinityTo, FailurePolicy, Policy, SameSite, SecurePolicy, endpoint_id};
+pub use policy::{AffinityTo, FailurePolicy, Policy, SameSite, SecurePolicy};
 pub use settings::{Arguments, Settings, SettingsError};
 pub use table::{AffinityTable, Condition, Key, KeyFormat};
 

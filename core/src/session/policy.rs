@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::hash::Hasher;
-use std::net::{IpAddr, SocketAddr};
 
 use data_encoding::{HEXLOWER, HEXUPPER};
 use sha2::{Digest, Sha256};
@@ -119,13 +118,6 @@ words! {
     }
 }
 
-/// The id of an endpoint: `address:port` in canonical form, IPv6 as
-/// `[address]:port` with the address as RFC 5952 writes it.
-#[must_use]
-pub fn endpoint_id(address: IpAddr, port: u16) -> String {
-    SocketAddr::new(address, port).to_string()
-}
-
 /// The key of `HASH_COOKIE`: XXH64 with seed 0 of the UTF-16LE bytes of the
 /// upper-cased id. Its text is 16 lower-case hex digits, big-endian.
 ///
@@ -226,18 +218,6 @@ mod tests {
         );
         for other in ["", "hash_cookie", "HASH_COOKIE ", "HashCookie"] {
             assert_eq!(Policy::from_word(other), None, "{other:?}");
-        }
-    }
-
-    #[test]
-    fn endpoint_ids_are_canonical() {
-        let cases = [
-            ("192.0.2.7", 80, "192.0.2.7:80"),
-            ("2001:DB8:0:0:0:0:0:1", 8080, "[2001:db8::1]:8080"),
-            ("::ffff:192.0.2.7", 443, "[::ffff:192.0.2.7]:443"),
-        ];
-        for (address, port, id) in cases {
-            assert_eq!(endpoint_id(address.parse().unwrap(), port), id);
         }
     }
 

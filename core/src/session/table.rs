@@ -107,7 +107,8 @@ pub struct AffinityTable {
 
 impl AffinityTable {
     /// Prepares the table for endpoints with these ids, in their order. An id
-    /// is [`endpoint_id`](super::policy::endpoint_id) or a host name.
+    /// is the text of an
+    /// [`EndpointId`](crate::name::EndpointId) or a host name.
     #[must_use]
     pub fn new<'a>(format: &KeyFormat, ids: impl IntoIterator<Item = &'a str>) -> Self {
         let mut by_id: Vec<(&str, usize)> = ids

@@ -57,8 +57,8 @@ fn golden_homes() {
         GOLDEN_WITHOUT_1
     );
 }
-const GOLDEN: [usize; 6] = [9; 6];
-const GOLDEN_WITHOUT_1: [usize; 6] = [9; 6];
+const GOLDEN: [usize; 6] = [1, 0, 0, 2, 2, 0];
+const GOLDEN_WITHOUT_1: [usize; 6] = [2, 0, 0, 2, 2, 0];
 
 #[test]
 fn the_order_of_the_members_does_not_matter() {

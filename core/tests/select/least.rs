@@ -80,7 +80,7 @@ fn a_slow_endpoint_holds_few() {
     let layout = flat(&[1; 3]);
     let mut world = World::new(3);
     let mut held: Vec<(u32, usize)> = Vec::new();
-    let mut counts = [0; 3];
+    let mut counts = [0u32; 3];
     for tick in 0..3000 {
         held.retain(|&(end, i)| {
             let open = end > tick;
