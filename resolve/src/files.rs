@@ -1,0 +1,310 @@
+//! The system's files, read again when they change.
+
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use dynamic_core::hosts::Hosts;
+use dynamic_core::resolv::ResolvConf;
+
+/// No file is read further than this.
+const MAX_SIZE: u64 = 16 << 20;
+
+/// A change of a file this young may be followed by one that looks the same:
+/// some file systems count time in steps of 2 s.
+const UNSETTLED: Duration = Duration::from_secs(3);
+
+/// The files that say how this system resolves names. Clones share what was
+/// read.
+///
+/// A file that is missing, or is none, counts as empty; a change is seen at
+/// the next lookup that comes [`recheck`](Self::recheck) after the last look.
+#[derive(Clone, Debug)]
+pub struct SystemFiles {
+    resolv_conf: Arc<Watched<ResolvConf>>,
+    hosts: Arc<Watched<Hosts>>,
+    certificates: Option<PathBuf>,
+}
+
+impl Default for SystemFiles {
+    fn default() -> Self {
+        Self::new("/etc/resolv.conf", "/etc/hosts")
+    }
+}
+
+impl SystemFiles {
+    /// Files at these places, looked at once a second at most.
+    pub fn new(resolv_conf: impl Into<PathBuf>, hosts: impl Into<PathBuf>) -> Self {
+        let recheck = Duration::from_secs(1);
+        Self {
+            resolv_conf: Arc::new(Watched::new(resolv_conf.into(), recheck, ResolvConf::parse)),
+            hosts: Arc::new(Watched::new(hosts.into(), recheck, Hosts::parse)),
+            certificates: None,
+        }
+    }
+
+    /// Looks at the files this often at most; 0: at each lookup.
+    #[must_use]
+    pub fn recheck(self, every: Duration) -> Self {
+        Self {
+            resolv_conf: Arc::new(self.resolv_conf.every(every)),
+            hosts: Arc::new(self.hosts.every(every)),
+            ..self
+        }
+    }
+
+    /// The certificate authorities to trust for TLS, a PEM file that takes the
+    /// place of the system's. Without it, `SSL_CERT_FILE` and `SSL_CERT_DIR`
+    /// are honoured.
+    #[must_use]
+    pub fn certificates(self, file: impl Into<PathBuf>) -> Self {
+        Self {
+            certificates: Some(file.into()),
+            ..self
+        }
+    }
+
+    pub(crate) fn resolv_conf(&self) -> Arc<ResolvConf> {
+        self.resolv_conf.get()
+    }
+
+    pub(crate) fn hosts(&self) -> Arc<Hosts> {
+        self.hosts.get()
+    }
+
+    #[cfg(feature = "tls")]
+    pub(crate) fn certificates_path(&self) -> Option<&Path> {
+        self.certificates.as_deref()
+    }
+}
+
+#[derive(Debug)]
+struct Watched<T> {
+    path: PathBuf,
+    every: Duration,
+    parse: fn(&str) -> T,
+    seen: Mutex<Option<Seen<T>>>,
+}
+
+#[derive(Debug)]
+struct Seen<T> {
+    at: Instant,
+    /// `None` where there was no file, or it may have changed since unseen.
+    stamp: Option<Stamp>,
+    text: String,
+    value: Arc<T>,
+}
+
+/// What tells one state of a file from another.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+impl<T> Watched<T> {
+    fn new(path: PathBuf, every: Duration, parse: fn(&str) -> T) -> Self {
+        Self {
+            path,
+            every,
+            parse,
+            seen: Mutex::new(None),
+        }
+    }
+
+    fn every(&self, every: Duration) -> Self {
+        Self::new(self.path.clone(), every, self.parse)
+    }
+
+    /// What the file says, the same `Arc` as long as its text is the same.
+    fn get(&self) -> Arc<T> {
+        let now = Instant::now();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seen) = seen.as_mut() {
+            if now.saturating_duration_since(seen.at) < self.every {
+                return Arc::clone(&seen.value);
+            }
+            seen.at = now;
+            let stamp = regular(&self.path).map(|metadata| Stamp::of(&metadata));
+            if stamp.is_some() && stamp == seen.stamp {
+                return Arc::clone(&seen.value);
+            }
+        }
+        let (text, stamp) = read(&self.path).unwrap_or_default();
+        match seen.as_mut() {
+            Some(seen) if seen.text == text => {
+                seen.stamp = stamp;
+                Arc::clone(&seen.value)
+            }
+            _ => {
+                let value = Arc::new((self.parse)(&text));
+                *seen = Some(Seen {
+                    at: now,
+                    stamp,
+                    text,
+                    value: Arc::clone(&value),
+                });
+                value
+            }
+        }
+    }
+}
+
+/// Opening a pipe could block, and reading a device never end.
+fn regular(path: &Path) -> Option<Metadata> {
+    std::fs::metadata(path).ok().filter(Metadata::is_file)
+}
+
+fn read(path: &Path) -> Option<(String, Option<Stamp>)> {
+    regular(path)?;
+    let file = File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_SIZE).read_to_end(&mut bytes).ok()?;
+    let settled = metadata
+        .modified()
+        .is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > UNSETTLED));
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Some((text, settled.then(|| Stamp::of(&metadata))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    struct Place {
+        dir: tempfile::TempDir,
+        watched: Watched<Vec<String>>,
+    }
+
+    impl Place {
+        fn new(every: Duration) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let watched = Watched::new(dir.path().join("file"), every, lines);
+            Self { dir, watched }
+        }
+
+        fn write(&self, text: &str) {
+            fs::write(self.dir.path().join("file"), text).unwrap();
+        }
+
+        /// As careful programs do it.
+        fn replace(&self, text: &str) {
+            let new = self.dir.path().join("new");
+            fs::write(&new, text).unwrap();
+            fs::rename(new, self.dir.path().join("file")).unwrap();
+        }
+
+        fn get(&self) -> Vec<String> {
+            self.watched.get().to_vec()
+        }
+    }
+
+    #[test]
+    fn every_change_is_seen_even_of_the_same_size_and_time() {
+        let place = Place::new(Duration::ZERO);
+        assert_eq!(place.get(), lines(""));
+        for round in 0..20 {
+            let text = format!("{}", round % 10);
+            place.write(&text);
+            assert_eq!(place.get(), lines(&text));
+        }
+        place.replace("other");
+        assert_eq!(place.get(), lines("other"));
+        fs::remove_file(place.dir.path().join("file")).unwrap();
+        assert_eq!(place.get(), lines(""));
+        place.write("back");
+        assert_eq!(place.get(), lines("back"));
+    }
+
+    #[test]
+    fn the_same_text_is_the_same_value() {
+        let place = Place::new(Duration::ZERO);
+        place.write("text");
+        let first = place.watched.get();
+        place.replace("text");
+        assert!(Arc::ptr_eq(&first, &place.watched.get()));
+        let gone = Place::new(Duration::ZERO);
+        let first = gone.watched.get();
+        assert!(Arc::ptr_eq(&first, &gone.watched.get()));
+    }
+
+    #[test]
+    fn a_settled_file_is_not_read_again() {
+        let place = Place::new(Duration::ZERO);
+        let path = place.dir.path().join("file");
+        place.write("text");
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(long_ago).unwrap();
+        assert_eq!(place.get(), lines("text"));
+        let seen = place.watched.seen.lock().unwrap();
+        let stamp = seen.as_ref().unwrap().stamp.as_ref();
+        assert_eq!(stamp, Some(&Stamp::of(&fs::metadata(path).unwrap())));
+    }
+
+    #[test]
+    fn nobody_looks_more_often_than_said() {
+        let place = Place::new(Duration::from_secs(3600));
+        place.write("old");
+        assert_eq!(place.get(), lines("old"));
+        place.write("new");
+        assert_eq!(place.get(), lines("old"));
+    }
+
+    #[test]
+    fn what_is_no_file_is_empty() {
+        let place = Place::new(Duration::ZERO);
+        fs::create_dir(place.dir.path().join("file")).unwrap();
+        assert_eq!(place.get(), lines(""));
+        let endless = Watched::new("/dev/zero".into(), Duration::ZERO, lines);
+        assert_eq!(endless.get().to_vec(), lines(""));
+        let pipe = place.dir.path().join("pipe");
+        nix_pipe(&pipe);
+        let pipe = Watched::new(pipe, Duration::ZERO, lines);
+        assert_eq!(pipe.get().to_vec(), lines(""));
+    }
+
+    fn nix_pipe(path: &Path) {
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.unwrap().success());
+    }
+
+    #[test]
+    fn a_large_file_is_cut_and_bytes_that_are_no_text_do_no_harm() {
+        let place = Place::new(Duration::ZERO);
+        let path = place.dir.path().join("file");
+        fs::write(&path, b"good\n\xff\xfe\n\0\nmore").unwrap();
+        let seen = place.get();
+        assert_eq!(seen.len(), 4);
+        assert_eq!(seen.first().map(String::as_str), Some("good"));
+        let huge = File::create(&path).unwrap();
+        huge.set_len(MAX_SIZE * 4).unwrap();
+        let text = &place.get()[0];
+        assert_eq!(text.len() as u64, MAX_SIZE);
+    }
+}

@@ -1,0 +1,315 @@
+//! One server: the ways to ask it, and what is known of its state.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dynamic_core::answer::Failure;
+use dynamic_core::resolv::NameServer;
+use hickory_net::NetError;
+use hickory_net::udp::UdpClientStream;
+use hickory_net::xfer::{DnsRequestSender, FirstAnswer};
+use hickory_proto::op::{
+    DnsRequest, DnsRequestOptions, DnsResponse, Message, Query, ResponseCode,
+};
+use tokio::time::{Instant, timeout_at};
+
+use crate::fault::Trouble;
+use crate::message;
+use crate::settings::Transport;
+use crate::sockets::Sockets;
+use crate::stream::{Dial, Stream};
+
+const DNS_PORT: u16 = 53;
+const TLS_PORT: u16 = 853;
+
+/// How often a question is sent to one server over UDP, each time from
+/// another port, before its time is over.
+const SENDS: u8 = 2;
+
+/// When it is sent again: at a third of the timeout, within these bounds.
+const RESEND_MIN: Duration = Duration::from_millis(300);
+const RESEND_MAX: Duration = Duration::from_secs(1);
+
+/// How long a server that does not answer comes after the others.
+const AVOID: Duration = Duration::from_secs(30);
+
+/// A server.
+pub(crate) struct Server {
+    pub(crate) config: NameServer,
+    address: SocketAddr,
+    channels: Vec<Channel>,
+    timeout: Duration,
+    /// It does not understand EDNS (RFC 6891, section 7).
+    plain: AtomicBool,
+    state: Mutex<State>,
+}
+
+enum Channel {
+    Udp { sockets: Sockets, tcp: Arc<Stream> },
+    Tcp(Arc<Stream>),
+    #[cfg(feature = "tls")]
+    Tls(Arc<Stream>),
+    /// What was asked for is not in this build.
+    #[cfg(not(feature = "tls"))]
+    Tls,
+}
+
+#[derive(Default)]
+struct State {
+    heard: Option<Instant>,
+    avoid_until: Option<Instant>,
+}
+
+/// How servers are asked.
+#[derive(Clone)]
+pub(crate) struct Manner {
+    pub(crate) transports: Vec<Transport>,
+    /// How long to wait for an answer.
+    pub(crate) timeout: Duration,
+    pub(crate) idle: Duration,
+    #[cfg(feature = "tls")]
+    pub(crate) trust: Arc<crate::tls::Trust>,
+}
+
+impl Manner {
+    /// Whether a server made for one will do for the other.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        self.transports == other.transports
+            && self.timeout == other.timeout
+            && self.idle == other.idle
+    }
+}
+
+impl Server {
+    pub(crate) fn new(config: NameServer, manner: &Manner) -> Self {
+        let only_tls = config.tls_name.is_some() && !manner.transports.contains(&Transport::Tls);
+        let transports: &[Transport] = if only_tls {
+            &[Transport::Tls]
+        } else {
+            &manner.transports
+        };
+        let stream = |dial| {
+            // One that is silent until the question is asked again is dead.
+            let patience = manner.timeout.mul_f64(0.9);
+            Arc::new(Stream::new(dial, manner.idle, patience))
+        };
+        let mut channels = Vec::new();
+        for transport in transports {
+            channels.push(match transport {
+                Transport::Udp => Channel::Udp {
+                    sockets: Sockets::default(),
+                    tcp: stream(Dial::Tcp),
+                },
+                Transport::Tcp if matches!(channels.last(), Some(Channel::Udp { .. })) => continue,
+                Transport::Tcp => Channel::Tcp(stream(Dial::Tcp)),
+                #[cfg(feature = "tls")]
+                Transport::Tls => Channel::Tls(stream(Dial::Tls(crate::tls::Tls::new(
+                    config
+                        .tls_name
+                        .clone()
+                        .unwrap_or_else(|| config.address.to_string()),
+                    Arc::clone(&manner.trust),
+                )))),
+                #[cfg(not(feature = "tls"))]
+                Transport::Tls => Channel::Tls,
+            });
+        }
+        let port = match channels.first() {
+            Some(Channel::Udp { .. } | Channel::Tcp(_)) | None => DNS_PORT,
+            Some(_) => TLS_PORT,
+        };
+        Self {
+            address: config.socket_address(port),
+            config,
+            channels,
+            timeout: manner.timeout,
+            plain: AtomicBool::new(false),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Where it is asked first, for the log.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Asks until the deadline, over one transport after the other. The
+    /// message is a success, and answers the question.
+    pub(crate) async fn ask(&self, query: Query, deadline: Instant) -> Result<Message, Trouble> {
+        let mut trouble = Trouble::from(Failure::NoServers);
+        for (index, channel) in self.channels.iter().enumerate() {
+            let left = self.channels.len() - index;
+            let limit = if left > 1 {
+                let share = u32::try_from(self.channels.len()).unwrap_or(u32::MAX);
+                deadline.min(Instant::now() + self.timeout / share)
+            } else {
+                deadline
+            };
+            trouble = match self.ask_over(channel, &query, limit).await {
+                Ok(message) => {
+                    self.heard();
+                    return match message::check(&query, &message) {
+                        Ok(()) => Ok(message),
+                        Err(failure) => Err(Trouble::of(failure, &message)),
+                    };
+                }
+                Err(trouble) => trouble,
+            };
+            match trouble.failure {
+                Failure::Timeout | Failure::Unreachable => {}
+                _ => {
+                    self.heard();
+                    break;
+                }
+            }
+        }
+        Err(trouble)
+    }
+
+    async fn ask_over(
+        &self,
+        channel: &Channel,
+        query: &Query,
+        limit: Instant,
+    ) -> Result<Message, Trouble> {
+        let plain = self.plain.load(Ordering::Relaxed);
+        let message = self.exchange(channel, request(query, !plain), limit).await?;
+        if plain || !refuses_edns(&message) {
+            return Ok(message);
+        }
+        let message = self.exchange(channel, request(query, false), limit).await?;
+        if !refuses_edns(&message) {
+            self.plain.store(true, Ordering::Relaxed);
+        }
+        Ok(message)
+    }
+
+    async fn exchange(
+        &self,
+        channel: &Channel,
+        request: DnsRequest,
+        limit: Instant,
+    ) -> Result<Message, Trouble> {
+        let (stream, port) = match channel {
+            Channel::Udp { sockets, tcp } => {
+                let address = self.endpoint(DNS_PORT)?;
+                let stream = UdpClientStream::builder(address, sockets.clone())
+                    .with_timeout(Some(limit.saturating_duration_since(Instant::now())))
+                    .with_max_retries(SENDS)
+                    .build();
+                let message = self.over_udp(stream, request.clone(), limit).await?;
+                if !message.metadata.truncation {
+                    return Ok(message);
+                }
+                (tcp, DNS_PORT)
+            }
+            Channel::Tcp(stream) => (stream, DNS_PORT),
+            #[cfg(feature = "tls")]
+            Channel::Tls(stream) => (stream, TLS_PORT),
+            #[cfg(not(feature = "tls"))]
+            Channel::Tls => {
+                return Err(Trouble {
+                    failure: Failure::Unreachable,
+                    detail: "built without TLS".into(),
+                });
+            }
+        };
+        let result = within(limit, stream.ask(self.endpoint(port)?, request)).await;
+        match (channel, result) {
+            (_, Ok(message)) if !message.metadata.truncation => Ok(message),
+            (_, Ok(_)) => Err(Failure::Truncated.into()),
+            (Channel::Udp { .. }, Err(trouble)) => Err(Trouble {
+                failure: Failure::Truncated,
+                detail: format!("{} over TCP {}", trouble.failure, trouble.detail),
+            }),
+            (_, Err(trouble)) => Err(trouble),
+        }
+    }
+
+    async fn over_udp(
+        &self,
+        mut stream: UdpClientStream<Sockets>,
+        mut request: DnsRequest,
+        limit: Instant,
+    ) -> Result<Message, Trouble> {
+        request.options_mut().retry_interval = (self.timeout / 3).clamp(RESEND_MIN, RESEND_MAX);
+        within(limit, stream.send_message(request).first_answer()).await
+    }
+
+    /// The address to connect to. A zone (RFC 4007) is looked up each time:
+    /// the interface may have come in the meantime.
+    fn endpoint(&self, port: u16) -> Result<SocketAddr, Trouble> {
+        let mut address = self.config.socket_address(port);
+        if let (SocketAddr::V6(address), Some(zone)) = (&mut address, &self.config.zone) {
+            let index = zone
+                .parse()
+                .or_else(|_| nix::net::if_::if_nametoindex(zone.as_str()))
+                .map_err(|error| Trouble {
+                    failure: Failure::Unreachable,
+                    detail: format!("interface {zone}: {error}"),
+                })?;
+            address.set_scope_id(index);
+        }
+        Ok(address)
+    }
+
+    fn heard(&self) {
+        let mut state = self.state();
+        state.heard = Some(Instant::now());
+        state.avoid_until = None;
+    }
+
+    /// It was asked then, and did not answer, or could not be reached: unless
+    /// it answered something else since, the others come first for a while.
+    pub(crate) fn unanswered(&self, asked: Instant) {
+        let mut state = self.state();
+        if state.heard.is_none_or(|heard| heard < asked) {
+            state.avoid_until = Some(Instant::now() + AVOID);
+        }
+    }
+
+    /// Whether the others come first. When the time is over, one question
+    /// tries it, and the others still avoid it.
+    pub(crate) fn avoided(&self) -> bool {
+        let now = Instant::now();
+        let mut state = self.state();
+        match state.avoid_until {
+            None => false,
+            Some(until) if until <= now => {
+                state.avoid_until = Some(now + AVOID);
+                false
+            }
+            Some(_) => true,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn request(query: &Query, edns: bool) -> DnsRequest {
+    let mut options = DnsRequestOptions::default();
+    options.use_edns = edns;
+    DnsRequest::from_query(query.clone(), options)
+}
+
+fn refuses_edns(message: &Message) -> bool {
+    matches!(
+        message.metadata.response_code,
+        ResponseCode::FormErr | ResponseCode::NotImp | ResponseCode::BADVERS
+    )
+}
+
+async fn within(
+    limit: Instant,
+    exchange: impl Future<Output = Result<DnsResponse, NetError>>,
+) -> Result<Message, Trouble> {
+    match timeout_at(limit, exchange).await {
+        Ok(Ok(response)) => Ok(response.into_message()),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(Failure::Timeout.into()),
+    }
+}

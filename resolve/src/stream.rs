@@ -1,0 +1,248 @@
+//! One connection to a server, over TCP or TLS, for all questions: opened when
+//! needed, replaced when it is dead, closed when idle.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use hickory_net::NetError;
+use hickory_net::tcp::TcpClientStream;
+use hickory_net::xfer::{
+    DnsClientStream, DnsExchange, DnsHandle, DnsMultiplexer, FirstAnswer,
+};
+use hickory_proto::op::{DnsRequest, DnsResponse};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::sockets::Sockets;
+
+/// How many questions may be under way on one connection. Message ids are
+/// drawn at random among those not in use, so this is well below their number.
+const MAX_ACTIVE: usize = 4096;
+
+/// When the connection itself gives a question up, where the asker did not.
+const GIVE_UP: Duration = Duration::from_secs(300);
+
+/// How often an idle connection is looked at, at most.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Makes a connection to a server.
+#[derive(Debug)]
+pub(crate) enum Dial {
+    /// TCP alone.
+    Tcp,
+    /// TLS over TCP.
+    #[cfg(feature = "tls")]
+    Tls(crate::tls::Tls),
+}
+
+/// A server's connection.
+pub(crate) struct Stream {
+    dial: Dial,
+    idle: Duration,
+    /// A connection that owes an answer and is silent for this long is dead.
+    patience: Duration,
+    sockets: Sockets,
+    open: tokio::sync::Mutex<Option<Connection>>,
+}
+
+#[derive(Clone)]
+struct Connection {
+    exchange: DnsExchange<Sockets>,
+    task: Arc<JoinHandle<()>>,
+    usage: Arc<Mutex<Usage>>,
+}
+
+/// What happens on a connection.
+struct Usage {
+    flights: usize,
+    /// The last answer, or the first question since nothing was under way.
+    heard: Instant,
+    /// The last time that a question ended.
+    used: Instant,
+    dead: bool,
+}
+
+impl Stream {
+    pub(crate) fn new(dial: Dial, idle: Duration, patience: Duration) -> Self {
+        Self {
+            dial,
+            idle,
+            patience,
+            sockets: Sockets::default(),
+            open: tokio::sync::Mutex::new(None),
+        }
+    }
+
+    /// Asks; the caller limits the time, and may drop the future.
+    pub(crate) async fn ask(
+        self: &Arc<Self>,
+        server: SocketAddr,
+        request: DnsRequest,
+    ) -> Result<DnsResponse, NetError> {
+        loop {
+            let (connection, fresh) = self.connection(server).await?;
+            let flight = Flight::begin(&connection, self.patience);
+            match connection.exchange.send(request.clone()).first_answer().await {
+                Ok(response) => {
+                    flight.answered();
+                    return Ok(response);
+                }
+                Err(error) => {
+                    usage(&connection.usage).dead = true;
+                    // The server may have closed it since the last question.
+                    if fresh {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The open connection, else a new one (true). All askers wait for one
+    /// that is being made.
+    async fn connection(
+        self: &Arc<Self>,
+        server: SocketAddr,
+    ) -> Result<(Connection, bool), NetError> {
+        let mut open = self.open.lock().await;
+        if let Some(connection) = open.as_ref().filter(|it| it.alive(self.patience)) {
+            return Ok((connection.clone(), false));
+        }
+        *open = None;
+        let connection = self.dial(server).await?;
+        *open = Some(connection.clone());
+        tokio::spawn(close_when_idle(
+            Arc::downgrade(self),
+            Arc::downgrade(&connection.usage),
+            self.idle,
+        ));
+        Ok((connection, true))
+    }
+
+    async fn dial(&self, server: SocketAddr) -> Result<Connection, NetError> {
+        match &self.dial {
+            Dial::Tcp => {
+                let (opening, handle) =
+                    TcpClientStream::new(server, None, Some(GIVE_UP), self.sockets.clone());
+                Connection::open(opening, handle).await
+            }
+            #[cfg(feature = "tls")]
+            Dial::Tls(tls) => {
+                let (opening, handle) = hickory_net::tls::tls_client_connect(
+                    server,
+                    tls.name()?,
+                    tls.config()?,
+                    self.sockets.clone(),
+                );
+                Connection::open(opening, handle).await
+            }
+        }
+    }
+}
+
+impl Connection {
+    async fn open<S: DnsClientStream>(
+        opening: impl Future<Output = Result<S, NetError>>,
+        handle: hickory_net::BufDnsStreamHandle,
+    ) -> Result<Self, NetError> {
+        let multiplexer = DnsMultiplexer::new(opening.await?, handle)
+            .with_timeout(GIVE_UP)
+            .with_max_active_requests(MAX_ACTIVE);
+        let (exchange, background) = DnsExchange::from_stream(multiplexer);
+        let now = Instant::now();
+        Ok(Self {
+            exchange,
+            task: Arc::new(tokio::spawn(background)),
+            usage: Arc::new(Mutex::new(Usage {
+                flights: 0,
+                heard: now,
+                used: now,
+                dead: false,
+            })),
+        })
+    }
+
+    fn alive(&self, patience: Duration) -> bool {
+        let usage = usage(&self.usage);
+        !self.task.is_finished() && !usage.dead && !usage.silent(patience)
+    }
+}
+
+impl Usage {
+    fn silent(&self, patience: Duration) -> bool {
+        self.flights > 0 && self.heard.elapsed() >= patience
+    }
+}
+
+/// A question under way.
+struct Flight {
+    usage: Arc<Mutex<Usage>>,
+    patience: Duration,
+}
+
+impl Flight {
+    fn begin(connection: &Connection, patience: Duration) -> Self {
+        let mut usage = usage(&connection.usage);
+        if usage.flights == 0 {
+            usage.heard = Instant::now();
+        }
+        usage.flights += 1;
+        Self {
+            usage: Arc::clone(&connection.usage),
+            patience,
+        }
+    }
+
+    fn answered(self) {
+        usage(&self.usage).heard = Instant::now();
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let mut usage = usage(&self.usage);
+        if usage.silent(self.patience) {
+            usage.dead = true;
+        }
+        usage.flights = usage.flights.saturating_sub(1);
+        usage.used = Instant::now();
+    }
+}
+
+fn usage(usage: &Mutex<Usage>) -> MutexGuard<'_, Usage> {
+    usage.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until a connection had no question for this long, or is gone.
+async fn close_when_idle(stream: Weak<Stream>, watched: Weak<Mutex<Usage>>, idle: Duration) {
+    loop {
+        let Some(connection) = watched.upgrade() else {
+            return;
+        };
+        let due = {
+            let usage = usage(&connection);
+            (usage.used + idle).max(Instant::now() + LOOK)
+        };
+        drop(connection);
+        tokio::time::sleep_until(due).await;
+        let (Some(stream), Some(connection)) = (stream.upgrade(), watched.upgrade()) else {
+            return;
+        };
+        let mut open = stream.open.lock().await;
+        let unused = {
+            let usage = usage(&connection);
+            usage.flights == 0 && usage.used.elapsed() >= idle
+        };
+        if unused {
+            if open
+                .as_ref()
+                .is_some_and(|open| Arc::ptr_eq(&open.usage, &connection))
+            {
+                *open = None;
+            }
+            return;
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Many questions at once, and some that nobody answers.
+
+use dynamic_core::answer::Failure;
+use dynamic_resolve::{Resolver, Settings, Transport};
+use tokio::task::JoinSet;
+
+use crate::support::{Dns, LONG, SHORT, family, one, over, resolver, settings};
+
+const ZONE: &str = "\
+set *.good.test A 192.0.2.1
+set *.hole.test A 192.0.2.2
+fail *.hole.test drop
+set _x._tcp.a.test SRV 1 1 1 n1.good.test
+add _x._tcp.a.test SRV 1 1 1 n2.good.test
+";
+
+const TRANSPORTS: [&[Transport]; 2] = [&[Transport::Udp, Transport::Tcp], &[Transport::Tcp]];
+
+fn spawn(tasks: &mut JoinSet<()>, resolver: &Resolver, name: String) {
+    let resolver = resolver.clone();
+    tasks.spawn(async move {
+        let lookup = resolver.host(&name, false).await;
+        assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"), "{name}");
+    });
+}
+
+async fn good(resolver: &Resolver, names: std::ops::Range<usize>) {
+    let mut tasks = JoinSet::new();
+    for n in names {
+        spawn(&mut tasks, resolver, format!("n{n}.good.test"));
+    }
+    tasks.join_all().await;
+}
+
+#[tokio::test]
+async fn a_name_that_nobody_answers_for_delays_no_other() {
+    for transports in TRANSPORTS {
+        let dns = Dns::new(ZONE);
+        let resolver = resolver(over(transports, settings(&[&dns], LONG)));
+        let hole = tokio::spawn({
+            let resolver = resolver.clone();
+            async move { resolver.host("n.hole.test", false).await }
+        });
+        dns.wait("n.hole.test 2").await;
+        good(&resolver, 0..50).await;
+        assert!(!hole.is_finished());
+        hole.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_names_are_answered_with_few_questions_under_way() {
+    for transports in TRANSPORTS {
+        let dns = Dns::new(ZONE);
+        let resolver = resolver(Settings {
+            outstanding: 8,
+            ..over(transports, settings(&[&dns], LONG))
+        });
+        good(&resolver, 0..1000).await;
+        assert!(dns.count("*.good.test A") >= 1000);
+    }
+}
+
+/// Nobody answers, so what arrives is what was under way.
+#[tokio::test]
+async fn no_more_questions_are_under_way_than_the_limit_says() {
+    for (outstanding, parallel, questions) in [(3, 0, 3), (0, 2, 4), (1, 1, 1), (0, 0, 20)] {
+        let dns = Dns::new(ZONE);
+        // TCP: a datagram would be sent again.
+        let resolver = resolver(Settings {
+            outstanding,
+            parallel,
+            ..over(&[Transport::Tcp], settings(&[&dns], LONG))
+        });
+        let mut tasks = JoinSet::new();
+        for n in 0..10 {
+            let resolver = resolver.clone();
+            tasks.spawn(async move { resolver.host(&format!("n{n}.hole.test"), false).await });
+        }
+        dns.wait(&format!("*.hole.test {questions}")).await;
+        // Another server is not concerned, and asked later.
+        let other = Dns::new("set a.good.test A 192.0.2.1");
+        let unlimited = self::resolver(settings(&[&other], LONG));
+        unlimited.host("a.good.test", false).await;
+        assert_eq!(dns.count("*.hole.test"), questions);
+        tasks.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn slots_come_back_when_a_lookup_is_given_up() {
+    let dns = Dns::new(ZONE);
+    let resolver = resolver(Settings {
+        outstanding: 1,
+        parallel: 1,
+        ..settings(&[&dns], LONG)
+    });
+    for round in 1..=3 {
+        let hole = tokio::spawn({
+            let resolver = resolver.clone();
+            async move { resolver.host("n.hole.test", false).await }
+        });
+        dns.wait(&format!("n.hole.test {round}")).await;
+        hole.abort();
+        let _ = hole.await;
+        dns.tell("reset-count");
+        good(&resolver, 0..1).await;
+        if round < 3 {
+            // The next round counts on.
+            dns.tell("reset-count");
+            break;
+        }
+    }
+}
+
+/// Once they are known, names that nobody answers for take half of the slots.
+#[tokio::test]
+async fn a_zone_that_nobody_answers_for_leaves_room_for_others() {
+    let dns = Dns::new(ZONE);
+    let zone = settings(&[&dns], SHORT);
+    let resolver = resolver(Settings {
+        outstanding: 8,
+        ..over(&[Transport::Tcp], zone)
+    });
+    let mut first = JoinSet::new();
+    for n in 0..4 {
+        let resolver = resolver.clone();
+        first.spawn(async move {
+            let lookup = resolver.host(&format!("n{n}.hole.test"), false).await;
+            assert_eq!(lookup.answer.v4, Err(Failure::Timeout));
+        });
+    }
+    first.join_all().await;
+    // 16 questions a round, 4 at a time: far longer than the good ones need.
+    let mut holes = JoinSet::new();
+    for n in 0..32 {
+        let resolver = resolver.clone();
+        holes.spawn(async move { resolver.host(&format!("n{}.hole.test", n % 4), false).await });
+    }
+    tokio::task::yield_now().await;
+    good(&resolver, 0..20).await;
+    assert!(holes.try_join_next().is_none());
+    holes.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_service_does_not_keep_the_only_slot() {
+    let dns = Dns::new(ZONE);
+    let resolver = resolver(Settings {
+        outstanding: 1,
+        parallel: 1,
+        ..settings(&[&dns], LONG)
+    });
+    let records = resolver.srv("_x._tcp.a.test", false).await.answer.unwrap().records;
+    let targets = records.iter().map(|record| resolver.host(&record.target, false));
+    for lookup in futures_util::future::join_all(targets).await {
+        assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
+    }
+}
+
+/// The futures can be spawned on any runtime.
+#[tokio::test]
+async fn lookups_can_move_between_threads() {
+    fn check<T: Send>(value: T) -> T {
+        value
+    }
+    let resolver = resolver(settings(&[], LONG));
+    check(resolver.host("a.test", false)).await;
+    let _ = check(resolver.srv("a.test", false)).await;
+    check(resolver);
+}

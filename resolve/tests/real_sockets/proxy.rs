@@ -1,0 +1,113 @@
+//! Passes connections on to a name server, counts them, and breaks them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// What the proxy does with connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Pass,
+    /// Takes all and gives nothing, also on connections that are open.
+    Hang,
+    /// Closes those that are open and all that come.
+    Close,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    opened: usize,
+    closed: usize,
+}
+
+pub(crate) struct Proxy {
+    pub(crate) address: SocketAddr,
+    mode: Arc<watch::Sender<Mode>>,
+    seen: Arc<watch::Sender<Seen>>,
+}
+
+impl Proxy {
+    pub(crate) async fn tcp(to: SocketAddr) -> Self {
+        Self::new(to, |stream| async { Some(stream) }).await
+    }
+
+    /// `accept`: what is done to a new connection first.
+    pub(crate) async fn new<S, F>(
+        to: SocketAddr,
+        accept: impl Fn(TcpStream) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        F: Future<Output = Option<S>> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mode = Arc::new(watch::Sender::new(Mode::Pass));
+        let seen = Arc::new(watch::Sender::new(Seen::default()));
+        let (modes, counts) = (Arc::clone(&mode), Arc::clone(&seen));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                counts.send_modify(|seen| seen.opened += 1);
+                let (accepted, mut mode) = (accept(stream), modes.subscribe());
+                let counts = Arc::clone(&counts);
+                tokio::spawn(async move {
+                    pass(accepted, to, &mut mode).await;
+                    counts.send_modify(|seen| seen.closed += 1);
+                });
+            }
+        });
+        Self {
+            address,
+            mode,
+            seen,
+        }
+    }
+
+    pub(crate) fn set(&self, mode: Mode) {
+        self.mode.send_replace(mode);
+    }
+
+    /// How many connections came.
+    pub(crate) fn opened(&self) -> usize {
+        self.seen.borrow().opened
+    }
+
+    /// Awaits that so many have gone.
+    pub(crate) async fn closed(&self, count: usize) {
+        let mut seen = self.seen.subscribe();
+        seen.wait_for(|seen| seen.closed >= count).await.unwrap();
+    }
+}
+
+async fn pass<S: AsyncRead + AsyncWrite + Unpin>(
+    accepted: impl Future<Output = Option<S>>,
+    to: SocketAddr,
+    mode: &mut watch::Receiver<Mode>,
+) {
+    if *mode.borrow() == Mode::Close {
+        return;
+    }
+    let Some(mut inner) = accepted.await else {
+        return;
+    };
+    let mut outer = TcpStream::connect(to).await.unwrap();
+    let hung = loop {
+        tokio::select! {
+            biased;
+            changed = mode.wait_for(|mode| *mode != Mode::Pass) => {
+                match changed.map(|mode| *mode) {
+                    Ok(Mode::Hang) => break true,
+                    _ => break false,
+                }
+            }
+            _ = copy_bidirectional(&mut inner, &mut outer) => break false,
+        }
+    };
+    if hung {
+        // Until it is told otherwise; a connection that hung stays so.
+        let _ = mode.wait_for(|mode| *mode == Mode::Close).await;
+    }
+}
