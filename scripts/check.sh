@@ -1,0 +1,123 @@
+#!/bin/sh
+# Runs every check and closes with `N passed, N failed`.
+#
+# Usage: scripts/check.sh
+#
+# Each test counts as one, and so does each other check. With CI=true the work tree has to be clean at
+# the end; else it has to be as it was at the start.
+set -eu
+scripts=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=scripts/progress.sh
+. "$scripts/progress.sh"
+root=$(cd "$scripts/.." && pwd)
+cd "$root"
+
+passed=0
+failed=0
+start=$(date +%s)
+notes=$(mktemp -d)
+trap 'rm -rf "$notes"' EXIT
+
+heading() { printf '\n=== %s\n' "$*"; }
+
+# Counts one check: check NAME COMMAND...
+check() {
+    name=$1
+    shift
+    heading "$name"
+    if "$@" </dev/null; then
+        passed=$((passed + 1))
+    else
+        printf 'FAILED: %s\n' "$name"
+        failed=$((failed + 1))
+    fi
+}
+
+# Counts the tests of one run of cargo: tests NAME MINIMUM ARGUMENTS-OF-CARGO-TEST...
+# A test program that does not come to its end, and a run with fewer tests than MINIMUM, have failed.
+tests() {
+    name=$1 minimum=$2
+    shift 2
+    heading "$name"
+    {
+        status=0
+        cargo test "$@" </dev/null 2>&1 || status=$?
+        printf '%s\n' "$status" >"$notes/status"
+    } | tee "$notes/log" | { grep --line-buffered -Ev '^test .* \.\.\. ok$|^running [0-9]+ tests?$|^$' || :; }
+    # shellcheck disable=SC2046 # five numbers
+    set -- $(awk '
+        /^     Running .*\(.*\)$/ || /^   Doc-tests / { programs++ }
+        /^test result: / { ended++; passed += $4; failed += $6; skipped += $8 }
+        END { print programs + 0, ended + 0, passed + 0, failed + 0, skipped + 0 }' "$notes/log")
+    bad=$(($4 + $5))
+    [ "$5" -eq 0 ] || printf 'FAILED: %d tests were skipped\n' "$5"
+    if [ "$1" -ne "$2" ]; then
+        printf 'FAILED: of %d test programs, %d came to their end\n' "$1" "$2"
+        bad=$((bad + $1 - $2))
+    fi
+    if [ "$3" -lt "$minimum" ] && [ "$bad" -eq 0 ]; then
+        printf 'FAILED: %d tests passed where at least %d are expected\n' "$3" "$minimum"
+        bad=$((bad + 1))
+    fi
+    if [ "$(cat "$notes/status")" -ne 0 ] && [ "$bad" -eq 0 ]; then
+        bad=1
+    fi
+    [ "$bad" -eq 0 ] || printf 'FAILED: %s\n' "$name"
+    passed=$((passed + $3))
+    failed=$((failed + bad))
+}
+
+# What a check may not change: the state of each file, and the content of those that git does not have as they are.
+tree() {
+    git status --porcelain --untracked-files=all
+    git diff | cksum
+    git ls-files --others --exclude-standard | sort | while read -r file; do cksum "$file"; done
+}
+clean_tree() {
+    tree >"$notes/after"
+    if ! cmp -s "$notes/before" "$notes/after"; then
+        diff "$notes/before" "$notes/after" || :
+        return 1
+    fi
+    if [ "${CI-}" = true ] && [ -n "$(git status --porcelain)" ]; then
+        git status --short
+        return 1
+    fi
+}
+shell_scripts() { shellcheck -x scripts/*.sh .ci/run; }
+build() {
+    cargo build --locked --package vmod_dynamic --package testdns || return 1
+    [ -f "$VTC_MODULE" ] && [ -x "$VTC_TESTDNS" ]
+}
+manual() {
+    "$scripts/man.sh" && [ -s "$(dirname "$(dirname "$VMOD")")/man/vmod_dynamic.3" ]
+}
+
+heading "set-up"
+if ! { "$scripts/setup.sh" check && env=$("$scripts/env.sh"); }; then
+    printf '\n0 passed, 1 failed\n'
+    exit 1
+fi
+eval "$env"
+say "Rust $(rustc --version | awk '{ print $2 }'), $ENGINE $ENGINE_VERSION"
+
+[ "${CI-}" != true ] || export CARGO_INCREMENTAL=0
+VTC_MODULE=$(dirname "$(dirname "$VMOD")")/debug/libvmod_dynamic.so
+VTC_TESTDNS=$(dirname "$VTC_MODULE")/testdns
+export VTC_MODULE VTC_TESTDNS
+in_git=$(git rev-parse --is-inside-work-tree 2>/dev/null || :)
+[ "$in_git" != true ] || tree >"$notes/before"
+
+check "format" cargo fmt --all --check
+check "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
+tests "unit, property and integration tests" 1 --locked --workspace --no-fail-fast
+check "build of what the VTC suite runs" build
+files=$(find vtc examples -name '*.vtc' -o -name '*.vcl' 2>/dev/null | wc -l)
+tests "VTC suite and examples, on $ENGINE $ENGINE_VERSION" "$files" --locked --package vmod_dynamic --test vtc
+check "manual page" manual
+check "shell scripts" shell_scripts
+check "what the sources must not hold" "$scripts/scan.sh"
+[ "$in_git" != true ] || check "clean tree" clean_tree
+
+printf '\n%d s\n%d passed, %d failed\n' "$(($(date +%s) - start))" "$passed" "$failed"
+[ "$failed" -eq 0 ]
