@@ -1,22 +1,22 @@
 //! The `director` object: its settings, its names and its leaves.
 
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use dynamic_core::name::{self, Host, Target};
+use dynamic_core::name::{self, Host, Target as Parsed};
 use dynamic_core::port::Port;
 use dynamic_core::settings::{Arguments, Settings, Share};
 use dynamic_resolve::Settings as ResolverSettings;
 
 use crate::lifetime::{self, Vcl};
-use crate::pool::{NewPool, Pool, Source};
+use crate::pool::{Authority, Kind, NewPool, Pool, Target};
 use crate::resolver::ResolverObject;
 use crate::sync::lock;
-use crate::vrt::{Acl, Chosen, Ctx, Leaf, LeafError, LeafPlan, OffTask, Probe, Tag, Task, Via, task_line};
+use crate::vrt::{Acl, Chosen, Ctx, Handed, Leaf, LeafError, LeafPlan, OffTask, Probe, Tag, Task, Via, task_line};
 
 /// Most names of one director. `Host` headers come from strangers: without a
 /// bound they could fill the memory with names.
@@ -43,7 +43,7 @@ struct LeafKey {
     host: Option<Arc<str>>,
     address: IpAddr,
     port: u16,
-    authority: Option<String>,
+    authority: Option<Authority>,
 }
 
 /// The leaves that live, by what they are for.
@@ -82,22 +82,27 @@ pub(crate) struct Director {
     /// Whether any preference is configured.
     prefers: AtomicBool,
     names: papaya::HashMap<Box<[u8]>, Arc<Pool>>,
+    /// Services that VCL lists; they go with the VCL.
+    custom: Mutex<Vec<Arc<Pool>>>,
     /// Held while a name is made, so that one of many first requests wins.
     making: Mutex<()>,
     leaves: Mutex<Leaves>,
     debug: AtomicBool,
 }
 
-/// The key of a name: host, port and authority, each ended by a zero byte.
+/// The key of a name: host, port, whether there is an authority, and the
+/// authority, each ended by a zero byte.
 struct Key {
     room: [u8; KEY_ROOM],
     used: usize,
 }
 
 impl Key {
-    fn new(host: &[u8], port: &[u8], authority: &[u8]) -> Option<Self> {
+    fn new(host: &[u8], port: &[u8], authority: Option<&[u8]>) -> Option<Self> {
         let mut key = Key { room: [0; KEY_ROOM], used: 0 };
-        for part in [host, port, authority] {
+        // An empty authority is another thing than none.
+        let given: &[u8] = if authority.is_some() { b"/" } else { b"" };
+        for part in [host, port, given, authority.unwrap_or_default()] {
             let end = key.used.checked_add(part.len())?;
             key.room.get_mut(key.used..end)?.copy_from_slice(part);
             key.used = end + 1;
@@ -108,6 +113,17 @@ impl Key {
     fn as_slice(&self) -> Option<&[u8]> {
         self.room.get(..self.used)
     }
+
+    /// The same, of parts of any length.
+    fn boxed(host: &[u8], port: &[u8], authority: Option<&[u8]>) -> Box<[u8]> {
+        let given: &[u8] = if authority.is_some() { b"/" } else { b"" };
+        [host, port, given, authority.unwrap_or_default(), b""].join(&0).into()
+    }
+}
+
+impl Handed for Director {
+    const KIND: u32 = 0x6479_6e64;
+    const NAME: &'static CStr = c"dynamic.director";
 }
 
 impl Director {
@@ -139,6 +155,7 @@ impl Director {
             preferences: Mutex::new(preferences),
             prefers: AtomicBool::new(prefers),
             names: papaya::HashMap::new(),
+            custom: Mutex::default(),
             making: Mutex::new(()),
             leaves: Mutex::default(),
             debug: AtomicBool::new(false),
@@ -219,6 +236,9 @@ impl Director {
         for pool in self.names.pin().values() {
             each(pool);
         }
+        for pool in lock(&self.custom).iter() {
+            each(pool);
+        }
     }
 
     /// Drops a name from the director. It stays where it is held elsewhere.
@@ -233,6 +253,9 @@ impl Director {
             pool.close();
         }
         names.clear();
+        for pool in lock(&self.custom).drain(..) {
+            pool.close();
+        }
         lock(&self.leaves).known.clear();
         self.vcl.graveyard.clear();
     }
@@ -251,14 +274,69 @@ impl Director {
         if let Some(found) = self.known(ctx, &mut task, host, port, authority) {
             return Some(found);
         }
-        match self.parse(host, port) {
-            Ok((target, port)) => self.named(ctx, &mut task, &target, port, authority),
-            Err(why) => {
-                let line = format!("vmod-dynamic {} {} - bad name: {why}", self.vcl.name, self.name);
-                task_line(ctx, Tag::Error, &line);
-                None
+        let new = self.parse(host, port).and_then(|(parsed, port)| {
+            if is_service(&parsed.host) {
+                return Err(format!("{} is the name of a service: use .service()", parsed.host));
             }
+            Ok(self.name_of(&parsed, port, authority))
+        });
+        self.made(ctx, &mut task, new)
+    }
+
+    /// `.service()`: the director of a service, made at its first use. `None`,
+    /// and a log line, for an impossible name.
+    pub(crate) fn service(&self, ctx: Ctx<'_>, service: &[u8]) -> Option<Chosen> {
+        let mut task = Task::of(ctx);
+        let mut room = [0; 256];
+        if let Some(service) = name::canonical(service, &mut room)
+            && let Some(key) = Key::new(service, b"", None)
+            && let Some(found) = key.as_slice().and_then(|key| self.find(ctx, &mut task, key))
+        {
+            return Some(found);
         }
+        let new = name::parse(service).map_err(|e| e.to_string()).and_then(|parsed| match (parsed.host, parsed.port) {
+            (Host::Dns(name), None) => Ok(NewPool {
+                key: Key::boxed(name.as_bytes(), b"", None),
+                label: name.clone(),
+                port: self.settings.port.clone(),
+                authority: self.authority(None, &name),
+                kind: Kind::Service { name, rooted: parsed.rooted },
+                targets: Vec::new(),
+            }),
+            (host, _) => Err(format!("{host} is not the name of a service, such as _http._tcp.example.com")),
+        });
+        self.made(ctx, &mut task, new)
+    }
+
+    /// A service that VCL lists. In `vcl_init`.
+    ///
+    /// # Errors
+    /// When the VCL is leaving.
+    pub(crate) fn custom_service(&self, ctx: Ctx<'_>, name: &str) -> Result<Arc<Pool>, String> {
+        let new = NewPool {
+            key: Box::default(),
+            label: name.to_owned(),
+            port: self.settings.port.clone(),
+            authority: self.authority(None, ""),
+            kind: Kind::Custom,
+            targets: Vec::new(),
+        };
+        let pool = self
+            .this
+            .upgrade()
+            .and_then(|this| Pool::new(ctx, &this, new))
+            .ok_or("the VCL is leaving")?;
+        lock(&self.custom).push(Arc::clone(&pool));
+        Ok(pool)
+    }
+
+    /// A target of a custom service, from VCL's arguments.
+    ///
+    /// # Errors
+    /// The argument that cannot be accepted.
+    pub(crate) fn target(&self, host: &str, port: &str) -> Result<Target, String> {
+        let (parsed, port) = self.parse(host.as_bytes(), port.as_bytes())?;
+        Ok(Target::new(&parsed, port.number))
     }
 
     /// The request path: a name in its usual form that is known already.
@@ -273,7 +351,7 @@ impl Director {
         let mut room = [0; 256];
         let host = name::canonical(host, &mut room)?;
         let port = if port.is_empty() { self.settings.port.text.as_bytes() } else { port };
-        let key = Key::new(host, port, authority.unwrap_or_default())?;
+        let key = Key::new(host, port, authority)?;
         self.find(ctx, task, key.as_slice()?)
     }
 
@@ -290,7 +368,7 @@ impl Director {
         pool.handle()
     }
 
-    fn parse(&self, host: &[u8], port: &[u8]) -> Result<(Target, Port), String> {
+    fn parse(&self, host: &[u8], port: &[u8]) -> Result<(Parsed, Port), String> {
         let target = name::parse(host).map_err(|e| e.to_string())?;
         let given = match &target.port {
             Some(explicit) => Some(explicit.clone()),
@@ -304,35 +382,63 @@ impl Director {
         Ok((target, port))
     }
 
-    fn named(
-        &self,
-        ctx: Ctx<'_>,
-        task: &mut Option<Task<'_>>,
-        target: &Target,
-        port: Port,
-        authority: Option<&[u8]>,
-    ) -> Option<Chosen> {
-        let host = target.host.to_string();
-        let authority = authority.unwrap_or_default();
-        let key: Box<[u8]> = [host.as_bytes(), port.text.as_bytes(), authority, b""].join(&0).into();
-        if let Some(found) = self.find(ctx, task, &key) {
+    /// What a name that is not known yet is made of.
+    fn name_of(&self, parsed: &Parsed, port: Port, authority: Option<&[u8]>) -> NewPool {
+        let host = parsed.host.to_string();
+        NewPool {
+            key: Key::boxed(host.as_bytes(), port.text.as_bytes(), authority),
+            label: format!("{}:{}", parsed.host.bracketed(), port.text),
+            authority: self.authority(authority, &host),
+            kind: Kind::Name,
+            targets: vec![Target::new(parsed, port.number)],
+            port,
+        }
+    }
+
+    /// The authority in force: the call's, the director's, the host header, the
+    /// host; an empty one is none.
+    fn authority(&self, call: Option<&[u8]>, host: &str) -> Option<Authority> {
+        let call = call.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let (name, explicit) = match (call.or_else(|| self.settings.authority.clone()), &self.references.via) {
+            (Some(name), _) => (name, true),
+            (None, None) => return None,
+            (None, Some(_)) => {
+                let default = self.settings.host_header.as_deref().unwrap_or(host);
+                (default.to_owned(), false)
+            }
+        };
+        (!name.is_empty()).then_some(Authority { name, explicit })
+    }
+
+    /// The handle of a name or service that was not found: by now another
+    /// request may have made it. Errors become a log line, and fail a VCL load.
+    fn made(&self, ctx: Ctx<'_>, task: &mut Option<Task<'_>>, new: Result<NewPool, String>) -> Option<Chosen> {
+        let new = match new {
+            Ok(new) => new,
+            Err(why) => {
+                if ctx.in_init() {
+                    ctx.fail(&format!("dynamic.director {}: bad name: {why}", self.name));
+                } else {
+                    self.complain(ctx, "-", &format!("bad name: {why}"));
+                }
+                return None;
+            }
+        };
+        if let Some(found) = self.find(ctx, task, &new.key) {
             return Some(found);
         }
         if ctx.in_fini() {
             return None;
         }
         let _making = lock(&self.making);
-        if let Some(found) = self.find(ctx, task, &key) {
+        if let Some(found) = self.find(ctx, task, &new.key) {
             return Some(found);
         }
         if self.names.len() >= MOST_NAMES {
-            let line = format!("vmod-dynamic {} {} {host} too many names: {MOST_NAMES}", self.vcl.name, self.name);
-            task_line(ctx, Tag::Error, &line);
+            self.complain(ctx, &new.label, &format!("too many names: {MOST_NAMES}"));
             return None;
         }
-        let label = format!("{}:{}", target.host.bracketed(), port.text);
-        let source = Source::new(&target.host, target.rooted, port.number);
-        let new = NewPool { key: key.clone(), label, port, authority: None, source };
+        let key = new.key.clone();
         let pool = Pool::new(ctx, &self.this.upgrade()?, new)?;
         if let Some(task) = task
             && !task.pin_pool(&pool)
@@ -342,6 +448,10 @@ impl Director {
         self.names.pin().insert(key, Arc::clone(&pool));
         self.vcl.watch(&pool);
         pool.handle()
+    }
+
+    fn complain(&self, ctx: Ctx<'_>, name: &str, what: &str) {
+        task_line(ctx, Tag::Error, &format!("vmod-dynamic {} {} {name} {what}", self.vcl.name, self.name));
     }
 
     /// The leaf of an endpoint, made if nobody has it. On the resolver thread.
@@ -354,14 +464,14 @@ impl Director {
         host: &Arc<str>,
         address: IpAddr,
         port: u16,
-        authority: Option<&str>,
+        authority: Option<&Authority>,
     ) -> Result<Arc<Leaf>, LeafError> {
         let per_host = self.settings.share == Share::Host;
         let key = LeafKey {
             host: per_host.then(|| Arc::clone(host)),
             address,
             port,
-            authority: authority.map(str::to_owned),
+            authority: authority.cloned(),
         };
         if let Some(leaf) = lock(&self.leaves).get(&key) {
             return Ok(leaf);
@@ -378,11 +488,15 @@ impl Director {
     fn leaf_plan(&self, key: &LeafKey) -> Result<LeafPlan, LeafError> {
         let text = |text: String| CString::new(text).map_err(|_| LeafError::Refused("a zero byte in its name".into()));
         let endpoint = name::EndpointId { address: key.address, port: key.port };
-        let name = match (&key.host, &key.authority) {
-            (Some(host), None) => format!("{}({host}.{endpoint})", self.name),
-            (Some(host), Some(authority)) => format!("{}({host}.{endpoint}/{authority})", self.name),
-            (None, None) => format!("{}({endpoint})", self.name),
-            (None, Some(authority)) => format!("{}({endpoint}/{authority})", self.name),
+        // Leaves that hosts share differ by the authority alone where a
+        // default one tells the hosts apart.
+        let suffix = match &key.authority {
+            Some(authority) if authority.explicit || key.host.is_none() => format!("/{}", authority.name),
+            _ => String::new(),
+        };
+        let name = match &key.host {
+            Some(host) => format!("{}({host}.{endpoint}{suffix})", self.name),
+            None => format!("{}({endpoint}{suffix})", self.name),
         };
         // The engine would write a bare IPv6 address into the Host header.
         let host_header = match (&self.settings.host_header, &key.host) {
@@ -396,7 +510,7 @@ impl Director {
             address: key.address,
             port: key.port,
             host_header: Some(text(host_header)?),
-            authority: key.authority.clone().map(text).transpose()?,
+            authority: key.authority.clone().map(|a| text(a.name)).transpose()?,
             connect_timeout: settings.connect_timeout,
             first_byte_timeout: settings.first_byte_timeout,
             between_bytes_timeout: settings.between_bytes_timeout,
@@ -413,4 +527,11 @@ impl Director {
 /// A host as a `Host` header has it.
 fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+}
+
+/// Whether a name is one of a service (RFC 2782): `_service._proto.domain`.
+fn is_service(host: &Host) -> bool {
+    let Host::Dns(name) = host else { return false };
+    let mut labels = name.split('.');
+    labels.next().is_some_and(|l| l.starts_with('_')) && matches!(labels.next(), Some("_tcp" | "_udp"))
 }

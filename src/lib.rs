@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 
 mod clock;
+mod custom_service;
 mod director;
 mod lifetime;
 mod pool;

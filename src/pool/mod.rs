@@ -1,4 +1,4 @@
-//! A name: the backends behind it, as requests and the CLI see them.
+//! A name or service: the backends behind it, as requests and the CLI see them.
 //!
 //! Requests read one [`Snapshot`], which the resolver thread replaces in one
 //! piece; only a name's very first answer is waited for.
@@ -7,7 +7,7 @@ mod choose;
 mod first;
 mod list;
 mod snapshot;
-mod sources;
+mod targets;
 mod update;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -22,25 +22,51 @@ use crate::sync::lock;
 use crate::vrt::{Chosen, Counters, Ctx, Pinnable, Registration, Tag, line, task_line};
 
 pub(crate) use snapshot::Snapshot;
-pub(crate) use sources::{Ask, Source, SourceId};
+pub(crate) use targets::{Ask, Filter, SourceId, Target};
+pub(crate) use update::{Asked, Next};
 use first::First;
 use update::Progress;
 
 /// Set in the count of pins when the name is going away.
 const CLOSED: u32 = 1 << 31;
 
-/// A name and its backends.
+/// What its endpoints come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A host name or address.
+    Name,
+    /// The SRV records of a service.
+    Service {
+        /// Canonical form.
+        name: String,
+        /// Written with a trailing dot: no search list.
+        rooted: bool,
+    },
+    /// Targets that VCL lists.
+    Custom,
+}
+
+/// The authority of leaves that are behind another backend.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Authority {
+    /// What goes ahead with PROXY.
+    pub(crate) name: String,
+    /// Whether the call or the director names it, so that names show it.
+    pub(crate) explicit: bool,
+}
+
+/// A name or service, and its backends.
 #[derive(Debug)]
 pub(crate) struct Pool {
     director: Arc<Director>,
+    kind: Kind,
     /// What the director finds it by.
     key: Box<[u8]>,
     /// `host:port` as the engine's lists show it.
     label: String,
     /// The port in force.
     port: Port,
-    /// What goes ahead with PROXY where leaves are behind another backend.
-    authority: Option<String>,
+    authority: Option<Authority>,
     snapshot: ArcSwap<Snapshot>,
     registration: OnceLock<Registration>,
     counters: OnceLock<Counters>,
@@ -48,6 +74,9 @@ pub(crate) struct Pool {
     pins: AtomicU32,
     /// Seconds since the epoch, as bits.
     last_used: AtomicU64,
+    /// When leaves that the engine refused are tried again, in the same form;
+    /// 0: there are none.
+    retry_at: AtomicU64,
     first: First,
     /// The resolver thread's own state.
     progress: Mutex<Progress>,
@@ -61,18 +90,23 @@ pub(crate) struct NewPool {
     pub(crate) label: String,
     /// The port in force.
     pub(crate) port: Port,
-    /// Authority in force.
-    pub(crate) authority: Option<String>,
-    /// Where addresses come from.
-    pub(crate) source: Source,
+    /// The authority in force.
+    pub(crate) authority: Option<Authority>,
+    /// What its endpoints come from.
+    pub(crate) kind: Kind,
+    /// The targets that are known from the start.
+    pub(crate) targets: Vec<Target>,
 }
 
 impl Pool {
     /// Makes a name and registers it with the engine. `None` when the VCL is
     /// leaving.
     pub(crate) fn new(ctx: Ctx<'_>, director: &Arc<Director>, new: NewPool) -> Option<Arc<Self>> {
+        let service = new.kind != Kind::Name;
+        let progress = Progress::new(&new.kind, new.targets);
         let pool = Arc::new(Pool {
             director: Arc::clone(director),
+            kind: new.kind,
             key: new.key,
             label: new.label,
             port: new.port,
@@ -82,8 +116,9 @@ impl Pool {
             counters: OnceLock::new(),
             pins: AtomicU32::new(0),
             last_used: AtomicU64::new(ctx.now().to_bits()),
+            retry_at: AtomicU64::new(0),
             first: First::default(),
-            progress: Mutex::new(Progress::new(vec![new.source])),
+            progress: Mutex::new(progress),
         });
         let name = pool.engine_name();
         if let Some(counters) = Counters::new(ctx, &name, &mut lock(&pool.vcl().arena)) {
@@ -91,7 +126,7 @@ impl Pool {
             counters.show(ctx.in_task());
             let _ = pool.counters.set(counters);
         }
-        let registration = Registration::add(ctx, &name, false, Arc::clone(&pool))?;
+        let registration = Registration::add(ctx, &name, service, Arc::clone(&pool))?;
         let _ = pool.registration.set(registration);
         Some(pool)
     }
@@ -111,7 +146,10 @@ impl Pool {
 
     /// The name under which the engine lists it, without the VCL's.
     fn engine_name(&self) -> String {
-        let authority = self.authority.as_ref().map(|a| format!("/{a}")).unwrap_or_default();
+        let authority = match &self.authority {
+            Some(Authority { name, explicit: true }) => format!("/{name}"),
+            _ => String::new(),
+        };
         format!("{}({}{authority})", self.director.name(), self.label)
     }
 
@@ -162,11 +200,26 @@ impl Pool {
         now - used > self.director.settings().domain_usage_timeout.as_secs_f64()
     }
 
+    fn set_retry(&self, at: Option<f64>) {
+        self.retry_at.store(at.map_or(0, f64::to_bits), Ordering::Relaxed);
+    }
+
+    /// Whether leaves that the engine refused are to be tried again.
+    pub(crate) fn must_retry(&self, now: f64) -> bool {
+        let at = self.retry_at.load(Ordering::Relaxed);
+        at != 0 && now >= f64::from_bits(at)
+    }
+
+    /// Adds a target of a custom service. In `vcl_init`.
+    pub(crate) fn add_target(&self, target: Target) {
+        lock(&self.progress).add(target);
+    }
+
     /// Takes an unused name away: out of the director, then out of the engine.
     /// False when it is in use, by a task or a stock director. On the resolver
     /// thread.
     pub(crate) fn expire(self: &Arc<Self>, now: f64) -> bool {
-        if !self.is_idle(now) || !self.registration.get().is_some_and(Registration::only_ours) {
+        if self.kind == Kind::Custom || !self.is_idle(now) || !self.registration.get().is_some_and(Registration::only_ours) {
             return false;
         }
         // From here on no task can get hold of it; then nobody can raise the

@@ -15,6 +15,8 @@ pub(crate) struct Endpoint {
     pub(super) leaf: Arc<Leaf>,
     pub(super) address: IpAddr,
     pub(super) port: u16,
+    /// The host that it is an address of.
+    pub(super) host: Arc<str>,
     pub(super) rank: Rank,
 }
 

@@ -1,18 +1,18 @@
 //! An answer arrives: endpoints come, go and return. On the resolver thread.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dynamic_core::answer::{Family, HostAnswer};
+use dynamic_core::answer::{Failure, Family, HostAnswer, SrvAnswer};
 use dynamic_core::membership::{Desired, Membership, Rank};
 use dynamic_core::name::EndpointId;
-use dynamic_core::schedule::{LastGood, Timing, settle};
+use dynamic_core::schedule::{Timing, refresh_after, retry_after, settle};
 
 use super::snapshot::{Endpoint, Snapshot};
-use super::sources::{Ask, Source, SourceId};
-use super::Pool;
+use super::targets::{self, Ask, Filter, SourceId, Target, Targets};
+use super::{Kind, Pool};
 use crate::clock;
 use crate::sync::lock;
 use crate::vrt::{Counter, Leaf, LeafError, OffTask, Tag};
@@ -31,10 +31,12 @@ impl Key {
     }
 }
 
-/// What the resolver thread knows of a name.
+/// What the resolver thread knows of a name or service.
 #[derive(Debug)]
 pub(super) struct Progress {
-    sources: Vec<(SourceId, Source)>,
+    targets: Targets,
+    /// The question for a service's records, and whether it was answered.
+    service: Option<(SourceId, bool)>,
     members: Membership<Key>,
     leaves: BTreeMap<Key, Arc<Leaf>>,
     /// Addresses that the whitelist dropped, to log each once.
@@ -43,17 +45,33 @@ pub(super) struct Progress {
     made: u64,
 }
 
-/// What an answer of one source means for it.
-struct Learned {
-    good: LastGood,
-    /// Which families' addresses are this answer's.
-    answered: [bool; 2],
+/// What an answer calls for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next {
+    /// When to ask the same again.
+    pub(crate) after: Duration,
+    /// There are other hosts to be asked for than before.
+    pub(crate) asks_others: bool,
+}
+
+/// When something about a lookup happened, in seconds since the epoch, and a
+/// number in 0..1 to spread refreshes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) at: f64,
+    pub(crate) jitter: f64,
 }
 
 impl Progress {
-    pub(super) fn new(sources: Vec<Source>) -> Self {
+    pub(super) fn new(kind: &Kind, given: Vec<Target>) -> Self {
+        let mut targets = Targets::default();
+        let service = matches!(kind, Kind::Service { .. }).then(|| (targets.fresh(), false));
+        for target in given {
+            targets.add(target);
+        }
         Progress {
-            sources: (0..).map(SourceId).zip(sources).collect(),
+            targets,
+            service,
             members: Membership::new(),
             leaves: BTreeMap::new(),
             dropped: BTreeSet::new(),
@@ -61,81 +79,145 @@ impl Progress {
         }
     }
 
+    /// Adds a target of a custom service.
+    pub(super) fn add(&mut self, target: Target) {
+        self.targets.add(target);
+    }
+
     /// Lets go of all leaves.
     pub(super) fn clear(&mut self) {
         self.members = Membership::new();
         self.leaves.clear();
     }
+
+    /// Whether everything was looked up once.
+    fn settled(&self) -> bool {
+        self.service.is_none_or(|(_, answered)| answered) && self.targets.settled()
+    }
 }
 
 impl Pool {
-    /// What has to be asked for this name.
+    /// What has to be asked for this name or service.
     pub(crate) fn questions(&self) -> Vec<(SourceId, Ask)> {
-        lock(&self.progress)
-            .sources
-            .iter()
-            .map(|(id, source)| (*id, source.ask().clone()))
-            .collect()
+        let progress = lock(&self.progress);
+        let mut questions: Vec<_> = progress.targets.questions().collect();
+        if let (Some((id, _)), Kind::Service { name, rooted }) = (progress.service, &self.kind) {
+            questions.push((id, Ask::Service { name: name.clone(), rooted: *rooted }));
+        }
+        questions
     }
 
     /// Takes in a literal address, which counts as an answer.
     pub(crate) fn take_address(&self, ctx: &mut OffTask<'_>, source: SourceId, address: IpAddr) {
-        let mut good = LastGood::default();
-        match Family::of(address) {
-            Family::V4 => good.v4.push(address),
-            Family::V6 => good.v6.push(address),
-        }
-        self.learn(ctx, source, Learned { good, answered: [true, true] });
+        let mut progress = lock(&self.progress);
+        let Some(looked_up) = progress.targets.get_mut(source) else { return };
+        looked_up.set_literal(address);
+        let host = Arc::clone(&looked_up.host);
+        self.publish(ctx, &mut progress, |key| key.host == host);
     }
 
-    /// Takes in the answer of a lookup that was asked for at `asked`, seconds
-    /// since the epoch. Returns the time to the next one.
-    pub(crate) fn take_answer(
+    fn timing(&self) -> Timing {
+        let settings = self.director.settings();
+        Timing {
+            ttl_from: settings.ttl_from,
+            ttl: settings.ttl,
+            retry_after: settings.retry_after,
+        }
+    }
+
+    /// Takes in the addresses of a host.
+    pub(crate) fn take_host(
         &self,
         ctx: &mut OffTask<'_>,
         source: SourceId,
         answer: &HostAnswer,
-        asked: f64,
-        jitter: f64,
-    ) -> Duration {
-        self.count(Counter::Lookups);
-        let answered = ctx.now();
-        self.log_time("Lookup", asked, asked, asked);
-        self.log_time("Results", answered, asked, asked);
-        let last = lock(&self.progress)
-            .sources
-            .iter()
-            .find(|(id, _)| *id == source)
-            .map(|(_, s)| s.good.clone())
-            .unwrap_or_default();
-        let settled = settle(&last, answer);
+        asked: Asked,
+    ) -> Next {
+        self.begin(ctx, asked);
+        let mut progress = lock(&self.progress);
+        let Some(looked_up) = progress.targets.get_mut(source) else {
+            return Next { after: self.timing().retry_after, asks_others: false };
+        };
+        let settled = settle(&looked_up.good, answer);
+        let host = Arc::clone(&looked_up.host);
+        looked_up.settled = true;
+        // A service has many hosts: the line says which one failed.
+        let whose = if self.kind == Kind::Name { String::new() } else { format!("{host} ") };
         for (family, record) in [(Family::V4, "A"), (Family::V6, "AAAA")] {
             if let Some(failure) = settled.failures.get(family) {
-                self.log(Tag::Error, &format!("lookup {record} failed: {failure}"));
+                self.log(Tag::Error, &format!("lookup {whose}{record} failed: {failure}"));
             }
         }
         if settled.excess > 0 {
             self.log(Tag::Error, &format!("{} addresses over the limit are left out", settled.excess));
         }
-        let settings = self.director.settings();
-        let timing = Timing {
-            ttl_from: settings.ttl_from,
-            ttl: settings.ttl,
-            retry_after: settings.retry_after,
-        };
-        let next = settled.next_after(&timing, jitter);
+        let after = settled.next_after(&self.timing(), asked.jitter);
         if settled.updated() {
-            let learned = Learned {
-                answered: [settled.answered(Family::V4), settled.answered(Family::V6)],
-                good: settled.good,
-            };
-            self.learn(ctx, source, learned);
-            self.log_time("Update", clock::now(), asked, ctx.now());
+            looked_up.good.clone_from(&settled.good);
         } else {
             self.count(Counter::LookupsFailed);
-            self.settle_first();
         }
-        next
+        let asks_others = progress.targets.part();
+        let answered = |key: &Key| key.host == host && settled.answered(Family::of(key.address));
+        self.publish(ctx, &mut progress, answered);
+        if settled.updated() {
+            self.end(ctx, asked);
+        }
+        Next { after, asks_others }
+    }
+
+    /// Takes in the records of a service.
+    pub(crate) fn take_service(
+        &self,
+        ctx: &mut OffTask<'_>,
+        answer: &Result<SrvAnswer, Failure>,
+        asked: Asked,
+    ) -> Next {
+        self.begin(ctx, asked);
+        let mut progress = lock(&self.progress);
+        if let Some((_, answered)) = &mut progress.service {
+            *answered = true;
+        }
+        let timing = self.timing();
+        let answer = match answer {
+            Ok(answer) if !answer.records.is_empty() => answer,
+            failed => {
+                let failure = failed.as_ref().err().copied().unwrap_or(Failure::NoData);
+                self.log(Tag::Error, &format!("lookup SRV failed: {failure}"));
+                self.count(Counter::LookupsFailed);
+                self.publish(ctx, &mut progress, |_| false);
+                return Next { after: retry_after(timing.retry_after, asked.jitter), asks_others: false };
+            }
+        };
+        let records = targets::from_records(&answer.records, self.port.number);
+        if records.unusable > 0 {
+            self.log(Tag::Error, &format!("{} targets cannot be used and are left out", records.unusable));
+        }
+        if records.targets.is_empty() {
+            self.log(Tag::Log, "service not available: no targets");
+        }
+        let asks_others = progress.targets.replace(records.targets);
+        let stands: HashSet<(Arc<str>, u16)> = progress
+            .targets
+            .each()
+            .map(|(host, target)| (Arc::clone(&host.host), target.port))
+            .collect();
+        // The records decide about the endpoints of targets that are gone;
+        // the others are their hosts' business.
+        self.publish(ctx, &mut progress, |key| !stands.contains(&(Arc::clone(&key.host), key.port)));
+        self.end(ctx, asked);
+        let after = refresh_after(timing.ttl_from, timing.ttl, answer.ttl, asked.jitter);
+        Next { after, asks_others }
+    }
+
+    fn begin(&self, ctx: &OffTask<'_>, asked: Asked) {
+        self.count(Counter::Lookups);
+        self.log_time("Lookup", asked.at, asked.at, asked.at);
+        self.log_time("Results", ctx.now(), asked.at, asked.at);
+    }
+
+    fn end(&self, ctx: &OffTask<'_>, asked: Asked) {
+        self.log_time("Update", clock::now(), asked.at, ctx.now());
     }
 
     /// A step of a lookup in the engine's form: when, seconds since the lookup
@@ -144,29 +226,10 @@ impl Pool {
         self.log(Tag::Timestamp, &format!("{step}: {at:.6} {:.6} {:.6}", at - since, at - before));
     }
 
-    /// A first answer that brought nothing: whoever waits gets its 503 now.
-    fn settle_first(&self) {
-        if self.snapshot.load().pending {
-            self.snapshot.store(Arc::new(Snapshot::empty()));
-        }
-        self.first.settle();
-    }
-
-    fn learn(&self, ctx: &mut OffTask<'_>, source: SourceId, learned: Learned) {
-        let mut progress = lock(&self.progress);
-        let Some((_, known)) = progress.sources.iter_mut().find(|(id, _)| *id == source) else {
-            return;
-        };
-        known.good = learned.good;
-        let host = Arc::clone(&known.host);
-        let desired = self.desired(ctx, &mut progress);
-        let covered = |key: &Key| {
-            key.host == host
-                && match Family::of(key.address) {
-                    Family::V4 => learned.answered[0],
-                    Family::V6 => learned.answered[1],
-                }
-        };
+    /// Brings what was learned into force. `covered` tells whose absence
+    /// counts as an update.
+    fn publish(&self, ctx: &mut OffTask<'_>, progress: &mut Progress, covered: impl Fn(&Key) -> bool) {
+        let desired = self.desired(ctx, progress);
         let keep = self.director.settings().keep;
         let change = progress.members.update(desired, covered, keep);
         // Told once it is in force, so that who reads it can count on it.
@@ -181,38 +244,59 @@ impl Pool {
         for Desired { key, .. } in &change.returned {
             events.push(format!("return {}", key.id()));
         }
+        let pending = self.snapshot.load().pending;
         let missing = progress.members.present().any(|(key, _)| !progress.leaves.contains_key(key));
-        if change.is_empty() && !missing && !self.snapshot.load().pending {
+        if change.is_empty() && !missing && !pending {
             self.debug(|| "unchanged".to_owned());
             return;
         }
-        if let Some(snapshot) = self.snapshot_of(ctx, &mut progress, &mut events) {
-            if let Some(counters) = self.counters.get() {
-                counters.set(Counter::Addresses, snapshot.endpoints.len() as u64);
-            }
-            self.snapshot.store(Arc::new(snapshot));
-            self.first.settle();
+        let Some(snapshot) = self.snapshot_of(ctx, progress, &mut events) else { return };
+        let complete = snapshot.endpoints.len() == progress.members.present().count();
+        self.set_retry((!complete).then(|| ctx.now() + self.director.settings().retry_after.as_secs_f64()));
+        if pending && snapshot.endpoints.is_empty() && !progress.settled() {
+            // Something may come yet: whoever waits goes on waiting.
+            return;
         }
+        if let Some(counters) = self.counters.get() {
+            counters.set(Counter::Addresses, snapshot.endpoints.len() as u64);
+        }
+        self.snapshot.store(Arc::new(snapshot));
+        self.first.settle();
         for event in events {
             self.log(Tag::Log, &event);
         }
     }
 
-    /// The endpoints that the sources ask for, whitelisted and ranked.
+    /// Makes the leaves that the engine refused before, when their time has
+    /// come.
+    pub(crate) fn retry_leaves(&self, ctx: &mut OffTask<'_>) {
+        let mut progress = lock(&self.progress);
+        self.publish(ctx, &mut progress, |_| false);
+    }
+
+    /// The endpoints that the targets ask for, whitelisted and ranked.
     fn desired(&self, ctx: &mut OffTask<'_>, progress: &mut Progress) -> Vec<Desired<Key>> {
         let mut desired = Vec::new();
         let mut dropped = BTreeSet::new();
-        for (_, source) in &progress.sources {
-            for address in source.good.addresses() {
+        for (looked_up, target) in progress.targets.each() {
+            for address in looked_up.good.addresses() {
+                let takes = match target.filter {
+                    Filter::All => true,
+                    Filter::Match(acl) => acl.matches(ctx, address),
+                    Filter::NoMatch(acl) => !acl.matches(ctx, address),
+                };
+                if !takes {
+                    continue;
+                }
                 if !self.director.allows(ctx, address) {
                     dropped.insert(address);
                     continue;
                 }
                 desired.push(Desired {
-                    key: Key { address, port: source.port, host: Arc::clone(&source.host) },
+                    key: Key { address, port: target.port, host: Arc::clone(&looked_up.host) },
                     rank: Rank {
-                        priority: source.priority,
-                        weight: source.weight,
+                        priority: target.priority,
+                        weight: target.weight,
                         score: self.director.score(ctx, address),
                     },
                 });
@@ -238,7 +322,7 @@ impl Pool {
         for (key, rank) in present {
             let leaf = match progress.leaves.get(&key) {
                 Some(leaf) => Arc::clone(leaf),
-                None => match self.director.leaf(ctx, &key.host, key.address, key.port, self.authority.as_deref()) {
+                None => match self.director.leaf(ctx, &key.host, key.address, key.port, self.authority.as_ref()) {
                     Ok(leaf) => {
                         events.push(format!("add {} score {}", key.id(), rank.score));
                         progress.leaves.insert(key.clone(), Arc::clone(&leaf));
@@ -251,7 +335,7 @@ impl Pool {
                     }
                 },
             };
-            endpoints.push(Endpoint { leaf, address: key.address, port: key.port, rank });
+            endpoints.push(Endpoint { leaf, address: key.address, port: key.port, host: key.host, rank });
         }
         progress.made = progress.made.wrapping_add(1);
         Some(Snapshot::new(endpoints, progress.made))

@@ -68,7 +68,13 @@ pub(super) struct Questions {
 
 impl Questions {
     /// Adds a subscriber, to be answered at once.
-    pub(super) fn subscribe(&mut self, question: Question, pool: Arc<Pool>, source: SourceId, now: Instant) {
+    pub(super) fn subscribe(
+        &mut self,
+        question: Question,
+        pool: Arc<Pool>,
+        source: SourceId,
+        now: Instant,
+    ) -> QuestionId {
         let subscriber = Subscriber { pool, source, due: now, interval: Duration::ZERO };
         let id = *self.ids.entry(question.clone()).or_insert_with(|| {
             self.next += 1;
@@ -85,19 +91,17 @@ impl Questions {
             entry.due = now;
             self.agenda.push(Reverse((now, id)));
         }
+        id
     }
 
-    /// Removes the subscribers that `goes` names, and questions that nobody
-    /// asks any more.
-    pub(super) fn unsubscribe(&mut self, goes: impl Fn(&Subscriber) -> bool) {
-        self.entries.retain(|_, entry| {
-            entry.subscribers.retain(|s| !goes(s));
-            if entry.subscribers.is_empty() {
-                self.ids.remove(&entry.question);
-                return false;
-            }
-            true
-        });
+    /// Removes a subscriber, and the question with the last one.
+    pub(super) fn unsubscribe(&mut self, id: QuestionId, pool: &Arc<Pool>, source: SourceId) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        entry.subscribers.retain(|s| s.source != source || !Arc::ptr_eq(&s.pool, pool));
+        if entry.subscribers.is_empty() {
+            self.ids.remove(&entry.question);
+            self.entries.remove(&id);
+        }
     }
 
     /// When the next question is to be asked.

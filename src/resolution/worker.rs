@@ -1,11 +1,11 @@
 //! The thread's loop.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dynamic_core::answer::HostAnswer;
+use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
 use dynamic_resolve::{Resolver, Settings, SystemFiles};
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -15,7 +15,7 @@ use super::Command;
 use super::questions::{Question, QuestionId, Questions, Subscriber};
 use crate::clock;
 use crate::lifetime::Vcl;
-use crate::pool::{Ask, Pool};
+use crate::pool::{Ask, Asked, Next, Pool, SourceId};
 use crate::vrt::{Guard, OffTask, VclPtr, guard};
 
 /// How often leaves are given back and unused names are looked for.
@@ -27,12 +27,30 @@ const AFTER_PANIC: Duration = Duration::from_secs(30);
 struct Warm {
     vcl: Arc<Vcl>,
     guard: Guard,
-    pools: Vec<Arc<Pool>>,
+    watched: HashMap<*const Pool, Watched>,
+}
+
+/// A name or service, and what is asked for it; `None` for a literal address.
+struct Watched {
+    pool: Arc<Pool>,
+    asks: HashMap<SourceId, Option<QuestionId>>,
+}
+
+impl Watched {
+    /// Stops asking all but what is wanted.
+    fn stop(&mut self, questions: &mut Questions, wanted: &HashSet<SourceId>) {
+        for (source, id) in self.asks.extract_if(|source, _| !wanted.contains(source)) {
+            if let Some(id) = id {
+                questions.unsubscribe(id, &self.pool, source);
+            }
+        }
+    }
 }
 
 /// What a question came to.
 enum Answer {
     Host(HostAnswer),
+    Service(Result<SrvAnswer, Failure>),
 }
 
 /// All that the thread has.
@@ -84,18 +102,19 @@ impl Worker {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Warm(vcl, guard) => {
-                self.warm.insert(vcl.ptr, Warm { vcl, guard, pools: Vec::new() });
+                self.warm.insert(vcl.ptr, Warm { vcl, guard, watched: HashMap::new() });
             }
             Command::Cold(ptr) => self.cool(ptr),
-            Command::Watch(pool) => self.watch(pool),
+            Command::Watch(pool) => self.watch(&pool),
         }
     }
 
     /// Lets go of a VCL: its names, its dead leaves, at last its guard.
     fn cool(&mut self, ptr: VclPtr) {
-        self.questions.unsubscribe(|s| s.pool.vcl().ptr == ptr);
-        if let Some(Warm { vcl, guard, pools }) = self.warm.remove(&ptr) {
-            drop(pools);
+        if let Some(Warm { vcl, guard, watched }) = self.warm.remove(&ptr) {
+            for (_, mut watched) in watched {
+                watched.stop(&mut self.questions, &HashSet::new());
+            }
             vcl.graveyard.clear();
             drop(guard);
         }
@@ -103,22 +122,36 @@ impl Worker {
         self.resolvers.retain(|settings, _| Arc::strong_count(settings) > 1);
     }
 
-    fn watch(&mut self, pool: Arc<Pool>) {
+    /// Asks all that a name or service has to ask, and no more.
+    fn watch(&mut self, pool: &Arc<Pool>) {
         let Some(warm) = self.warm.get_mut(&pool.vcl().ptr) else { return };
-        warm.pools.push(Arc::clone(&pool));
+        let watched = warm
+            .watched
+            .entry(Arc::as_ptr(pool))
+            .or_insert_with(|| Watched { pool: Arc::clone(pool), asks: HashMap::new() });
+        let asks = pool.questions();
+        watched.stop(&mut self.questions, &asks.iter().map(|(source, _)| *source).collect());
         let now = Instant::now();
-        for (source, ask) in pool.questions() {
-            match ask {
+        let mut settings = None;
+        for (source, ask) in asks {
+            if watched.asks.contains_key(&source) {
+                continue;
+            }
+            let (name, rooted, srv) = match ask {
                 Ask::Address(address) => {
                     let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
                     pool.take_address(&mut ctx, source, address);
+                    watched.asks.insert(source, None);
+                    continue;
                 }
-                Ask::Host { name, rooted } => {
-                    let settings = interned(&mut self.resolvers, pool.director().resolver());
-                    let question = Question { settings, name, rooted, srv: false };
-                    self.questions.subscribe(question, Arc::clone(&pool), source, now);
-                }
-            }
+                Ask::Host { name, rooted } => (name, rooted, false),
+                Ask::Service { name, rooted } => (name, rooted, true),
+            };
+            let settings =
+                settings.get_or_insert_with(|| interned(&mut self.resolvers, pool.director().resolver()));
+            let question = Question { settings: Arc::clone(settings), name, rooted, srv };
+            let id = self.questions.subscribe(question, Arc::clone(pool), source, now);
+            watched.asks.insert(source, Some(id));
         }
     }
 
@@ -128,8 +161,12 @@ impl Worker {
         while let Some((id, question)) = self.questions.take_due(now) {
             let Some(resolver) = self.resolvers.get(&question.settings).cloned() else { continue };
             self.flying.push(Box::pin(async move {
-                let lookup = resolver.host(&question.name, question.rooted).await;
-                (id, Answer::Host(lookup.answer))
+                let answer = if question.srv {
+                    Answer::Service(resolver.srv(&question.name, question.rooted).await.answer)
+                } else {
+                    Answer::Host(resolver.host(&question.name, question.rooted).await.answer)
+                };
+                (id, answer)
             }));
         }
     }
@@ -138,20 +175,30 @@ impl Worker {
     fn deliver(&mut self, id: QuestionId, answer: &Answer) {
         let now = Instant::now();
         let Some((asked, subscribers)) = self.questions.take_subscribers(id, now) else { return };
-        let asked = clock::now() - now.duration_since(asked).as_secs_f64();
+        let at = clock::now() - now.duration_since(asked).as_secs_f64();
         let mut again = Vec::with_capacity(subscribers.len());
+        let mut others = Vec::new();
         for subscriber in subscribers {
             let Subscriber { pool, source, .. } = subscriber;
             let Some(warm) = self.warm.get(&pool.vcl().ptr) else { continue };
-            let interval = guard("update", AFTER_PANIC, || {
+            let failed = Next { after: AFTER_PANIC, asks_others: false };
+            let next = guard("update", failed, || {
                 let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
+                let asked = Asked { at, jitter: fastrand::f64() };
                 match answer {
-                    Answer::Host(answer) => pool.take_answer(&mut ctx, source, answer, asked, fastrand::f64()),
+                    Answer::Host(answer) => pool.take_host(&mut ctx, source, answer, asked),
+                    Answer::Service(answer) => pool.take_service(&mut ctx, answer, asked),
                 }
             });
-            again.push(Subscriber { pool, source, due: now + interval, interval });
+            if next.asks_others {
+                others.push(Arc::clone(&pool));
+            }
+            again.push(Subscriber { pool, source, due: now + next.after, interval: next.after });
         }
         self.questions.answered(id, again);
+        for pool in others {
+            self.watch(&pool);
+        }
     }
 
     /// Gives dead leaves back, and takes unused names away.
@@ -159,10 +206,14 @@ impl Worker {
         let now = clock::now();
         for warm in self.warm.values_mut() {
             warm.vcl.graveyard.clear();
-            let gone: Vec<_> = warm.pools.extract_if(.., |pool| pool.expire(now)).collect();
-            if !gone.is_empty() {
-                self.questions
-                    .unsubscribe(|s| gone.iter().any(|pool| Arc::ptr_eq(pool, &s.pool)));
+            for (_, mut watched) in warm.watched.extract_if(|_, watched| watched.pool.expire(now)) {
+                watched.stop(&mut self.questions, &HashSet::new());
+            }
+            for watched in warm.watched.values() {
+                if watched.pool.must_retry(now) {
+                    let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, now);
+                    watched.pool.retry_leaves(&mut ctx);
+                }
             }
         }
     }

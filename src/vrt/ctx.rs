@@ -46,6 +46,11 @@ impl<'c> Ctx<'c> {
         self.raw.method == sys::VCL_MET_FINI
     }
 
+    /// Whether this call is made in `vcl_init`, where errors fail the load.
+    pub(crate) fn in_init(self) -> bool {
+        self.raw.method == sys::VCL_MET_INIT
+    }
+
     /// The VCL that the call belongs to.
     pub(crate) fn vcl(self) -> VclPtr {
         VclPtr::new(self.raw.vcl)

@@ -115,9 +115,42 @@ unsafe impl Send for Via {}
 // SAFETY: as above.
 unsafe impl Sync for Via {}
 
+/// Directors that choose without looking at a task, and so may be resolved
+/// whenever a leaf is made.
+const TASKLESS: [&CStr; 6] = [
+    c"backend",
+    c"dynamic",
+    c"dynamic-service",
+    c"fallback",
+    c"random",
+    c"round-robin",
+];
+
 impl Via {
-    pub(super) fn new(raw: sys::VCL_BACKEND) -> Option<Self> {
-        NonNull::new(raw.cast_mut()).map(Via)
+    /// The backend to go through. Other directors than those that need no task
+    /// are resolved now. In `vcl_init`.
+    ///
+    /// # Errors
+    /// When such a director has no backend to offer.
+    pub(super) fn new(ctx: Ctx<'_>, raw: sys::VCL_BACKEND) -> Result<Option<Self>, String> {
+        let Some(given) = NonNull::new(raw.cast_mut()) else { return Ok(None) };
+        // SAFETY: a director of the VCL that is being loaded; the engine's
+        // record of it and the type's name live as long as it.
+        let taskless = unsafe {
+            let record = given.as_ref().vdir;
+            !record.is_null()
+                && (*record).magic == sys::VCLDIR_MAGIC
+                && TASKLESS.contains(&CStr::from_ptr((*(*record).methods).type_))
+        };
+        if taskless {
+            return Ok(Some(Via(given)));
+        }
+        // SAFETY: on the CLI thread, with its context.
+        let resolved = unsafe { sys::VRT_DirectorResolve(ctx.as_ptr(), raw) };
+        match NonNull::new(resolved.cast_mut()) {
+            Some(resolved) => Ok(Some(Via(resolved))),
+            None => Err("via: the director has no backend at VCL load, must be a backend".into()),
+        }
     }
 }
 

@@ -41,8 +41,10 @@ static FUNCTIONS: Constant<Functions> = Constant(with_enums! { Functions {
     f_director__init: Some(entry::director::init),
     f_director__fini: Some(entry::director::fini),
     f_director_backend: Some(entry::director::backend),
+    f_director_service: Some(entry::director::service),
     f_director_debug: Some(entry::director::debug),
     f_director_prefer: Some(entry::director::prefer),
+    f_director_use: Some(entry::director::r#use),
     f_resolver__init: Some(entry::resolver::init),
     f_resolver__fini: Some(entry::resolver::fini),
     f_resolver_use: Some(entry::resolver::r#use),
@@ -59,6 +61,11 @@ static FUNCTIONS: Constant<Functions> = Constant(with_enums! { Functions {
     f_resolver_set_follow_redirects: Some(entry::resolver::set_follow_redirects),
     f_resolver_add_nameserver: Some(entry::resolver::add_nameserver),
     f_resolver_add_search: Some(entry::resolver::add_search),
+    f_custom_service__init: Some(entry::custom_service::init),
+    f_custom_service__fini: Some(entry::custom_service::fini),
+    f_custom_service_add: Some(entry::custom_service::add),
+    f_custom_service_add_preferred: Some(entry::custom_service::add_preferred),
+    f_custom_service_backend: Some(entry::custom_service::backend),
 } });
 
 /// What the engine finds by this name when it loads the module.

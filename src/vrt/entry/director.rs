@@ -78,11 +78,18 @@ pub(in crate::vrt) unsafe extern "C" fn init(
                 ));
                 return;
             }
+            let via = match Via::new(ctx, via) {
+                Ok(via) => via,
+                Err(why) => {
+                    ctx.fail(&format!("dynamic.director {vcl_name}: {why}"));
+                    return;
+                }
+            };
             let references = References {
                 probe: Probe::new(probe),
                 whitelist: Acl::new(whitelist),
                 resolver: given_resolver,
-                via: Via::new(via),
+                via,
                 prefer: Acl::new(prefer),
             };
             match Director::new(ctx, &vcl_name, arguments, references) {
@@ -120,6 +127,34 @@ pub(in crate::vrt) unsafe extern "C" fn backend(
                 .backend(ctx, bytes(host).unwrap_or_default(), bytes(port).unwrap_or_default(), bytes(authority))
                 .map_or(ptr::null(), |chosen| chosen.as_ptr())
         }
+    })
+}
+
+pub(in crate::vrt) unsafe extern "C" fn service(
+    ctx: *const sys::vrt_ctx,
+    director: *mut Raw,
+    service: sys::VCL_STRING,
+) -> sys::VCL_BACKEND {
+    guard("service", ptr::null(), || {
+        // SAFETY: as in `backend`.
+        unsafe {
+            let (Some(ctx), Some(director)) = (Ctx::new(ctx), object::<Director, _>(director)) else {
+                return ptr::null();
+            };
+            director
+                .service(ctx, bytes(service).unwrap_or_default())
+                .map_or(ptr::null(), |chosen| chosen.as_ptr())
+        }
+    })
+}
+
+pub(in crate::vrt) unsafe extern "C" fn r#use(ctx: *const sys::vrt_ctx, director: *mut Raw) -> sys::VCL_BLOB {
+    guard("director use", ptr::null(), || {
+        // SAFETY: the context of this call, and the object from `init`.
+        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe { object::<Director, _>(director) }) else {
+            return ptr::null();
+        };
+        blob::wrap(ctx, director)
     })
 }
 

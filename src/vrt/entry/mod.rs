@@ -1,6 +1,7 @@
 //! The functions that VCL calls: raw arguments in, safe calls out, each behind
 //! the panic boundary.
 
+pub(super) mod custom_service;
 pub(super) mod director;
 pub(super) mod resolver;
 
