@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::director::Director;
-use crate::pool::{Filter, Pool, Target};
+use crate::pool::{Call, Filter, Pool, Target};
 use crate::vrt::{Acl, Chosen, Ctx};
 
 /// Highest priority and weight, as in an SRV record.
@@ -78,8 +78,8 @@ impl CustomService {
         self.add(host, port, "NOMATCH", acl, 1, 1)
     }
 
-    /// The service's director.
-    pub(crate) fn backend(&self) -> Option<Chosen> {
-        self.pool.handle()
+    /// The service's director, or with a key or pin a leaf.
+    pub(crate) fn backend(&self, ctx: Ctx<'_>, call: &Call<'_>) -> Option<Chosen> {
+        self.pool.answer(ctx, call)
     }
 }

@@ -13,10 +13,10 @@ use dynamic_core::settings::{Arguments, Settings, Share};
 use dynamic_resolve::Settings as ResolverSettings;
 
 use crate::lifetime::{self, Vcl};
-use crate::pool::{Authority, Kind, NewPool, Pool, Target};
+use crate::pool::{Authority, Call, Kind, NewPool, Pool, Target};
 use crate::resolver::ResolverObject;
 use crate::sync::lock;
-use crate::vrt::{Acl, Chosen, Ctx, Handed, Leaf, LeafError, LeafPlan, OffTask, Probe, Tag, Task, Via, task_line};
+use crate::vrt::{Acl, Chosen, Ctx, Handed, HeaderName, Leaf, LeafError, LeafPlan, OffTask, Probe, Tag, Task, Via, task_line};
 
 /// Most names of one director. `Host` headers come from strangers: without a
 /// bound they could fill the memory with names.
@@ -78,6 +78,7 @@ pub(crate) struct Director {
     references: References,
     /// The text of the services file, as of the VCL load.
     services: String,
+    hash_header: Option<HeaderName>,
     preferences: Mutex<Vec<(Acl, i64)>>,
     /// Whether any preference is configured.
     prefers: AtomicBool,
@@ -89,6 +90,10 @@ pub(crate) struct Director {
     leaves: Mutex<Leaves>,
     debug: AtomicBool,
 }
+
+/// The answer of a name that was found: a leaf, or its director; none where a
+/// key or pin leads nowhere.
+struct Found(Option<Chosen>);
 
 /// The key of a name: host, port, whether there is an authority, and the
 /// authority, each ended by a zero byte.
@@ -143,6 +148,7 @@ impl Director {
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default();
         let settings = arguments.check(&services).map_err(|e| e.to_string())?;
+        let hash_header = settings.hash_header.as_deref().and_then(HeaderName::new);
         let prefers = references.prefer.is_some();
         let preferences = references.prefer.map(|acl| (acl, 1)).into_iter().collect();
         let director = Arc::new_cyclic(|this| Director {
@@ -152,6 +158,7 @@ impl Director {
             settings,
             references,
             services,
+            hash_header,
             preferences: Mutex::new(preferences),
             prefers: AtomicBool::new(prefers),
             names: papaya::HashMap::new(),
@@ -174,6 +181,11 @@ impl Director {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The header whose value is the key of a request.
+    pub(crate) fn hash_header(&self) -> Option<&HeaderName> {
+        self.hash_header.as_ref()
     }
 
     pub(crate) fn references(&self) -> &References {
@@ -268,11 +280,12 @@ impl Director {
         host: &[u8],
         port: &[u8],
         authority: Option<&[u8]>,
+        call: &Call<'_>,
     ) -> Option<Chosen> {
         let host = if host.is_empty() { ctx.host_header().unwrap_or_default() } else { host };
         let mut task = Task::of(ctx);
-        if let Some(found) = self.known(ctx, &mut task, host, port, authority) {
-            return Some(found);
+        if let Some(found) = self.known(ctx, &mut task, host, port, authority, call) {
+            return found.0;
         }
         let new = self.parse(host, port).and_then(|(parsed, port)| {
             if is_service(&parsed.host) {
@@ -280,19 +293,19 @@ impl Director {
             }
             Ok(self.name_of(&parsed, port, authority))
         });
-        self.made(ctx, &mut task, new)
+        self.made(ctx, &mut task, new, call)
     }
 
     /// `.service()`: the director of a service, made at its first use. `None`,
     /// and a log line, for an impossible name.
-    pub(crate) fn service(&self, ctx: Ctx<'_>, service: &[u8]) -> Option<Chosen> {
+    pub(crate) fn service(&self, ctx: Ctx<'_>, service: &[u8], call: &Call<'_>) -> Option<Chosen> {
         let mut task = Task::of(ctx);
         let mut room = [0; 256];
         if let Some(service) = name::canonical(service, &mut room)
             && let Some(key) = Key::new(service, b"", None)
-            && let Some(found) = key.as_slice().and_then(|key| self.find(ctx, &mut task, key))
+            && let Some(found) = key.as_slice().and_then(|key| self.find(ctx, &mut task, key, call))
         {
-            return Some(found);
+            return found.0;
         }
         let new = name::parse(service).map_err(|e| e.to_string()).and_then(|parsed| match (parsed.host, parsed.port) {
             (Host::Dns(name), None) => Ok(NewPool {
@@ -305,7 +318,7 @@ impl Director {
             }),
             (host, _) => Err(format!("{host} is not the name of a service, such as _http._tcp.example.com")),
         });
-        self.made(ctx, &mut task, new)
+        self.made(ctx, &mut task, new, call)
     }
 
     /// A service that VCL lists. In `vcl_init`.
@@ -347,16 +360,17 @@ impl Director {
         host: &[u8],
         port: &[u8],
         authority: Option<&[u8]>,
-    ) -> Option<Chosen> {
+        call: &Call<'_>,
+    ) -> Option<Found> {
         let mut room = [0; 256];
         let host = name::canonical(host, &mut room)?;
         let port = if port.is_empty() { self.settings.port.text.as_bytes() } else { port };
         let key = Key::new(host, port, authority)?;
-        self.find(ctx, task, key.as_slice()?)
+        self.find(ctx, task, key.as_slice()?, call)
     }
 
-    /// The handle of a known name, which the task holds from now on.
-    fn find(&self, ctx: Ctx<'_>, task: &mut Option<Task<'_>>, key: &[u8]) -> Option<Chosen> {
+    /// The answer of a known name, which the task holds from now on.
+    fn find(&self, ctx: Ctx<'_>, task: &mut Option<Task<'_>>, key: &[u8], call: &Call<'_>) -> Option<Found> {
         let names = self.names.pin();
         let pool = names.get(key)?;
         if let Some(task) = task
@@ -364,8 +378,7 @@ impl Director {
         {
             return None;
         }
-        pool.touch(ctx.now());
-        pool.handle()
+        Some(Found(pool.answer(ctx, call)))
     }
 
     fn parse(&self, host: &[u8], port: &[u8]) -> Result<(Parsed, Port), String> {
@@ -412,7 +425,13 @@ impl Director {
 
     /// The handle of a name or service that was not found: by now another
     /// request may have made it. Errors become a log line, and fail a VCL load.
-    fn made(&self, ctx: Ctx<'_>, task: &mut Option<Task<'_>>, new: Result<NewPool, String>) -> Option<Chosen> {
+    fn made(
+        &self,
+        ctx: Ctx<'_>,
+        task: &mut Option<Task<'_>>,
+        new: Result<NewPool, String>,
+        call: &Call<'_>,
+    ) -> Option<Chosen> {
         let new = match new {
             Ok(new) => new,
             Err(why) => {
@@ -424,15 +443,15 @@ impl Director {
                 return None;
             }
         };
-        if let Some(found) = self.find(ctx, task, &new.key) {
-            return Some(found);
+        if let Some(found) = self.find(ctx, task, &new.key, call) {
+            return found.0;
         }
         if ctx.in_fini() {
             return None;
         }
-        let _making = lock(&self.making);
-        if let Some(found) = self.find(ctx, task, &new.key) {
-            return Some(found);
+        let making = lock(&self.making);
+        if let Some(found) = self.find(ctx, task, &new.key, call) {
+            return found.0;
         }
         if self.names.len() >= MOST_NAMES {
             self.complain(ctx, &new.label, &format!("too many names: {MOST_NAMES}"));
@@ -447,7 +466,9 @@ impl Director {
         }
         self.names.pin().insert(key, Arc::clone(&pool));
         self.vcl.watch(&pool);
-        pool.handle()
+        // A keyed call waits for the first answer, which others need not.
+        drop(making);
+        pool.answer(ctx, call)
     }
 
     fn complain(&self, ctx: Ctx<'_>, name: &str, what: &str) {

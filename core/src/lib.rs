@@ -7,9 +7,11 @@
 
 pub mod answer;
 pub mod buckets;
+pub mod draw;
 pub mod hosts;
 pub mod membership;
 pub mod name;
+pub mod pin;
 pub mod port;
 pub mod resolv;
 pub mod schedule;

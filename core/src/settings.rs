@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::port::{Port, PortError};
 use crate::schedule::TtlFrom;
+use crate::select::{Algorithm, HashScope, Rules, RulesError};
 
 /// An argument that cannot be accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ArgumentError {
     /// A duration out of range.
     #[error("{argument} = {value}: must be {accepted}")]
@@ -21,6 +22,9 @@ pub enum ArgumentError {
     /// A port that is none.
     #[error("{0}")]
     Port(#[from] PortError),
+    /// A rule of selection out of range.
+    #[error("{0}")]
+    Rules(#[from] RulesError),
     /// Text that the engine cannot take.
     #[error("{argument}: must not be empty")]
     Empty {
@@ -71,6 +75,12 @@ pub struct Arguments {
     pub authority: Option<String>,
     pub wait_timeout: f64,
     pub wait_limit: i64,
+    pub algorithm: String,
+    pub hash_header: Option<String>,
+    pub hash_balance: f64,
+    pub hash_scope: String,
+    pub overprovisioning: f64,
+    pub slow_start: f64,
 }
 
 /// What a director works with.
@@ -110,6 +120,13 @@ pub struct Settings {
     pub wait_timeout: f64,
     /// Requests that may wait for a connection; 0 is the engine's default.
     pub wait_limit: u32,
+    /// How an endpoint is chosen.
+    pub rules: Rules,
+    /// The request header whose value is the key, without the colon.
+    pub hash_header: Option<String>,
+    /// Seconds in which a newly healthy endpoint gets to its full weight; 0 is
+    /// at once.
+    pub slow_start: f64,
 }
 
 /// Longest duration that an argument may have: what a timer can hold.
@@ -160,6 +177,34 @@ fn header_text(argument: &'static str, text: Option<String>) -> Result<Option<St
     }
 }
 
+/// A header's name as HTTP writes it (RFC 9110, section 5.6.2: a token), short
+/// enough for the engine.
+fn header_name(argument: &'static str, name: Option<String>) -> Result<Option<String>, ArgumentError> {
+    const MOST: usize = 126;
+    let Some(name) = name else { return Ok(None) };
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || name.len() > MOST || !name.bytes().all(token) {
+        return Err(ArgumentError::Range {
+            argument,
+            value: name.escape_debug().to_string(),
+            accepted: "the name of a header, without the colon, of at most 126 characters",
+        });
+    }
+    Ok(Some(name))
+}
+
+/// A duration that may be 0 for "off".
+fn or_none(argument: &'static str, seconds: f64) -> Result<f64, ArgumentError> {
+    if (0.0..=LONGEST).contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err(ArgumentError::Range {
+        argument,
+        value: format!("{seconds}s"),
+        accepted: "0s (off) to 10 years",
+    })
+}
+
 /// Whole counts that the engine keeps in 31 bits.
 const MANY: u32 = i32::MAX as u32;
 
@@ -183,7 +228,22 @@ impl Arguments {
             "max" => TtlFrom::Max,
             _ => TtlFrom::Cfg,
         };
+        let rules = Rules {
+            algorithm: match self.algorithm.as_str() {
+                "RANDOM" => Algorithm::Random,
+                "LEAST" => Algorithm::Least,
+                _ => Algorithm::RoundRobin,
+            },
+            overprovisioning: self.overprovisioning,
+            hash_balance: self.hash_balance,
+            hash_scope: if self.hash_scope == "ALL" { HashScope::All } else { HashScope::Tier },
+            slow_start: self.slow_start > 0.0,
+        };
+        rules.check()?;
         Ok(Settings {
+            rules,
+            hash_header: header_name("hash_header", self.hash_header)?,
+            slow_start: or_none("slow_start", self.slow_start)?,
             port,
             host_header: header_text("host_header", self.host_header)?,
             share,

@@ -3,6 +3,8 @@
 
 use std::fmt::{self, Write};
 
+use dynamic_core::schedule::TtlFrom;
+use dynamic_core::select::{Algorithm, HashScope};
 use serde_json::{Map, Value, json};
 
 use super::snapshot::Snapshot;
@@ -103,6 +105,12 @@ impl Pool {
         set("ttl", json!(settings.ttl.as_secs_f64()));
         set("keep", json!(settings.keep));
         set("prefer", json!(self.director.prefers()));
+        set("algorithm", json!(algorithm(settings.rules.algorithm)));
+        set("hash_header", json!(settings.hash_header));
+        set("hash_balance", json!(settings.rules.hash_balance));
+        set("hash_scope", json!(if settings.rules.hash_scope == HashScope::All { "ALL" } else { "TIER" }));
+        set("overprovisioning", json!(settings.rules.overprovisioning));
+        set("slow_start", json!(settings.slow_start));
         let backends: Map<String, Value> = snapshot
             .endpoints
             .iter()
@@ -125,8 +133,15 @@ impl Pool {
     }
 }
 
-fn ttl_from(from: dynamic_core::schedule::TtlFrom) -> &'static str {
-    use dynamic_core::schedule::TtlFrom;
+fn algorithm(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::RoundRobin => "ROUND_ROBIN",
+        Algorithm::Random => "RANDOM",
+        Algorithm::Least => "LEAST",
+    }
+}
+
+fn ttl_from(from: TtlFrom) -> &'static str {
     match from {
         TtlFrom::Cfg => "cfg",
         TtlFrom::Dns => "dns",

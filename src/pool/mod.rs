@@ -14,13 +14,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
+use dynamic_core::draw::Draws;
 use dynamic_core::port::Port;
 
 use crate::director::Director;
 use crate::lifetime::Vcl;
 use crate::sync::lock;
-use crate::vrt::{Chosen, Counters, Ctx, Pinnable, Registration, Tag, line, task_line};
+use crate::vrt::{Chosen, Counters, Ctx, Pinnable, Registration, Tag, line, random, task_line};
 
+pub(crate) use choose::Call;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use targets::{Ask, Filter, SourceId, Target};
 pub(crate) use update::{Asked, Next};
@@ -78,6 +80,7 @@ pub(crate) struct Pool {
     /// 0: there are none.
     retry_at: AtomicU64,
     first: First,
+    draws: Draws,
     /// The resolver thread's own state.
     progress: Mutex<Progress>,
 }
@@ -118,6 +121,7 @@ impl Pool {
             last_used: AtomicU64::new(ctx.now().to_bits()),
             retry_at: AtomicU64::new(0),
             first: First::default(),
+            draws: Draws::new(random()),
             progress: Mutex::new(progress),
         });
         let name = pool.engine_name();

@@ -68,16 +68,27 @@ impl<'c> Ctx<'c> {
 
     /// The `Host` header of the backend request, else of the client's.
     pub(crate) fn host_header(self) -> Option<&'c [u8]> {
+        // SAFETY: the engine's constant for the header.
+        self.first(unsafe { sys::H_Host })
+    }
+
+    /// The value of a header of the backend request; on the client's side of
+    /// the client's.
+    pub(crate) fn header(self, name: &HeaderName) -> Option<&'c [u8]> {
+        self.first(name.as_hdr())
+    }
+
+    fn first(self, name: sys::hdr_t) -> Option<&'c [u8]> {
         [self.raw.http_bereq, self.raw.http_req]
             .into_iter()
             .filter(|http| !http.is_null())
             .find_map(|http| {
                 let mut value: *const c_char = ptr::null();
-                // SAFETY: `http` is one of the context's own and H_Host is the
-                // engine's constant for the header; the value that comes back
-                // lives in the task's workspace, as long as the context.
+                // SAFETY: `http` is one of the context's own and the name has
+                // the engine's form; the value that comes back lives in the
+                // task's workspace, as long as the context.
                 unsafe {
-                    if sys::http_GetHdr(http, sys::H_Host, &raw mut value) == 0 || value.is_null() {
+                    if sys::http_GetHdr(http, name, &raw mut value) == 0 || value.is_null() {
                         return None;
                     }
                     Some(CStr::from_ptr(value).to_bytes())
@@ -111,6 +122,25 @@ impl<'c> Ctx<'c> {
         let bytes = c_uint::try_from(bytes).ok()?;
         // SAFETY: the context's workspace belongs to this thread's task.
         ptr::NonNull::new(unsafe { sys::WS_Alloc(self.raw.ws, bytes) }.cast())
+    }
+}
+
+/// A header's name in the engine's form: its length, the name, a colon, zero.
+#[derive(Debug)]
+pub(crate) struct HeaderName(Box<[u8]>);
+
+impl HeaderName {
+    /// A name without the colon; `None` for one that is too long.
+    pub(crate) fn new(name: &str) -> Option<Self> {
+        let length = u8::try_from(name.len() + 1).ok()?;
+        let mut form = vec![length];
+        form.extend_from_slice(name.as_bytes());
+        form.extend_from_slice(b":\0");
+        Some(HeaderName(form.into()))
+    }
+
+    fn as_hdr(&self) -> sys::hdr_t {
+        self.0.as_ptr().cast()
     }
 }
 

@@ -5,11 +5,12 @@ use std::ptr;
 
 use super::super::acl::Acl;
 use super::super::boundary::guard;
-use super::super::ctx::{Ctx, text};
+use super::super::ctx::{Ctx, bytes, text};
 use super::super::{blob, sys};
 use super::{keep, name, object, take, word};
 use crate::custom_service::CustomService;
 use crate::director::Director;
+use crate::pool::Call;
 
 type Raw = sys::vmod_dynamic_custom_service;
 
@@ -89,12 +90,22 @@ pub(in crate::vrt) unsafe extern "C" fn add_preferred(
     });
 }
 
-pub(in crate::vrt) unsafe extern "C" fn backend(_ctx: *const sys::vrt_ctx, service: *mut Raw) -> sys::VCL_BACKEND {
+pub(in crate::vrt) unsafe extern "C" fn backend(
+    ctx: *const sys::vrt_ctx,
+    service: *mut Raw,
+    key: sys::VCL_STRING,
+    pin: sys::VCL_STRING,
+) -> sys::VCL_BACKEND {
     guard("custom_service backend", ptr::null(), || {
-        // SAFETY: the object from `init`.
-        let service = unsafe { object::<CustomService, _>(service) };
-        service
-            .and_then(CustomService::backend)
-            .map_or(ptr::null(), |chosen| chosen.as_ptr())
+        // SAFETY: the context of this call, the object from `init`, and
+        // strings that outlive the call.
+        unsafe {
+            let (Some(ctx), Some(service)) = (Ctx::new(ctx), object::<CustomService, _>(service)) else {
+                return ptr::null();
+            };
+            service
+                .backend(ctx, &Call::new(bytes(key), bytes(pin)))
+                .map_or(ptr::null(), |chosen| chosen.as_ptr())
+        }
     })
 }

@@ -12,6 +12,7 @@ use super::super::leaf::Via;
 use super::super::{blob, sys};
 use super::{keep, name, object, take, word};
 use crate::director::{Director, References};
+use crate::pool::Call;
 use crate::resolver::ResolverObject;
 
 type Raw = sys::vmod_dynamic_director;
@@ -43,6 +44,12 @@ pub(in crate::vrt) unsafe extern "C" fn init(
     wait_timeout: sys::VCL_DURATION,
     wait_limit: sys::VCL_INT,
     prefer: sys::VCL_ACL,
+    algorithm: sys::VCL_ENUM,
+    hash_header: sys::VCL_STRING,
+    hash_balance: sys::VCL_REAL,
+    hash_scope: sys::VCL_ENUM,
+    overprovisioning: sys::VCL_REAL,
+    slow_start: sys::VCL_DURATION,
 ) {
     guard("director", (), || {
         // SAFETY: the context of this call, and arguments of the types that
@@ -70,6 +77,12 @@ pub(in crate::vrt) unsafe extern "C" fn init(
                 authority: text(authority),
                 wait_timeout,
                 wait_limit,
+                algorithm: word(algorithm),
+                hash_header: text(hash_header),
+                hash_balance,
+                hash_scope: word(hash_scope),
+                overprovisioning,
+                slow_start,
             };
             let given_resolver = blob::unwrap::<ResolverObject>(resolver);
             if given_resolver.is_none() && !resolver.is_null() {
@@ -115,6 +128,8 @@ pub(in crate::vrt) unsafe extern "C" fn backend(
     host: sys::VCL_STRING,
     port: sys::VCL_STRING,
     authority: sys::VCL_STRING,
+    key: sys::VCL_STRING,
+    pin: sys::VCL_STRING,
 ) -> sys::VCL_BACKEND {
     guard("backend", ptr::null(), || {
         // SAFETY: the context of this call, the object from `init`, and
@@ -123,8 +138,9 @@ pub(in crate::vrt) unsafe extern "C" fn backend(
             let (Some(ctx), Some(director)) = (Ctx::new(ctx), object::<Director, _>(director)) else {
                 return ptr::null();
             };
+            let call = Call::new(bytes(key), bytes(pin));
             director
-                .backend(ctx, bytes(host).unwrap_or_default(), bytes(port).unwrap_or_default(), bytes(authority))
+                .backend(ctx, bytes(host).unwrap_or_default(), bytes(port).unwrap_or_default(), bytes(authority), &call)
                 .map_or(ptr::null(), |chosen| chosen.as_ptr())
         }
     })
@@ -134,6 +150,8 @@ pub(in crate::vrt) unsafe extern "C" fn service(
     ctx: *const sys::vrt_ctx,
     director: *mut Raw,
     service: sys::VCL_STRING,
+    key: sys::VCL_STRING,
+    pin: sys::VCL_STRING,
 ) -> sys::VCL_BACKEND {
     guard("service", ptr::null(), || {
         // SAFETY: as in `backend`.
@@ -142,7 +160,7 @@ pub(in crate::vrt) unsafe extern "C" fn service(
                 return ptr::null();
             };
             director
-                .service(ctx, bytes(service).unwrap_or_default())
+                .service(ctx, bytes(service).unwrap_or_default(), &Call::new(bytes(key), bytes(pin)))
                 .map_or(ptr::null(), |chosen| chosen.as_ptr())
         }
     })
