@@ -32,6 +32,7 @@ const WRAPPER: &str = r#"
 #include "vrnd.h"
 #include "vmod_abi.h"
 #include "vcc_dynamic_table.h"
+static const unsigned FIRST_HEADER = HTTP_HDR_FIRST;
 "#;
 
 /// An engine's development files, as pkg-config knows them.
@@ -153,7 +154,7 @@ fn bindings(engine: &Engine, out: &Path) -> Result<()> {
         .clang_args(["-Wno-everything", "-D_GNU_SOURCE"])
         .allowlist_function("VRT_.*|VSL|VSLb|VSLbt|VSB_.*|WS_.*|VSA_.*|VRND_.*|VTIM_real|VCL_Name|http_(GetHdr|SetHeader|Unset|CountHdr|ForceHeader)")
         .allowlist_type("Vmod_vmod_dynamic_Func|vmod_data|vrt_.*|vdi_.*|director|vcldir|backend|busyobj|req|http|vcl_event_e|VSL_tag_e|gethdr_e|suckaddr")
-        .allowlist_var(".*_MAGIC|VCL_MET_.*|VMOD_ABI_Version|VCL_RET_.*|VRT_.*_VERSION|HTTP_HDR_.*|H_Host|H_Cookie|H_Set_Cookie|vsa_suckaddr_len|vrt_magic_string_.*")
+        .allowlist_var(".*_MAGIC|VCL_MET_.*|VMOD_ABI_Version|VCL_RET_.*|VRT_.*_VERSION|FIRST_HEADER|H_Host|H_Cookie|H_Set_Cookie|vsa_suckaddr_len|vrt_magic_string_.*")
         .blocklist_item("FP_.*|IPPORT_.*")
         .default_enum_style(bindgen::EnumVariation::ModuleConsts)
         .derive_default(true)

@@ -12,9 +12,11 @@ use dynamic_core::port::Port;
 use dynamic_core::settings::{Arguments, Settings, Share};
 use dynamic_resolve::Settings as ResolverSettings;
 
+use crate::buckets::BucketsObject;
 use crate::lifetime::{self, Vcl};
 use crate::pool::{Authority, Call, Kind, NewPool, Pool, Target};
 use crate::resolver::ResolverObject;
+use crate::session::SessionObject;
 use crate::sync::lock;
 use crate::vrt::{Acl, Chosen, Ctx, Handed, HeaderName, Leaf, LeafError, LeafPlan, OffTask, Probe, Tag, Task, Via, task_line};
 
@@ -34,6 +36,8 @@ pub(crate) struct References {
     pub(crate) resolver: Option<Arc<ResolverObject>>,
     pub(crate) via: Option<Via>,
     pub(crate) prefer: Option<Acl>,
+    pub(crate) session: Option<Arc<SessionObject>>,
+    pub(crate) buckets: Option<Arc<BucketsObject>>,
 }
 
 /// A leaf is shared by all that have the same of these.

@@ -7,6 +7,7 @@
 //! both to the temperature of each VCL.
 #![deny(unsafe_code)]
 
+mod buckets;
 mod clock;
 mod custom_service;
 mod director;
@@ -14,6 +15,7 @@ mod lifetime;
 mod pool;
 mod resolution;
 mod resolver;
+mod session;
 mod sync;
 #[allow(unsafe_code, reason = "the bridge to the engine's C interface")]
 mod vrt;

@@ -1,28 +1,42 @@
 //! A request's choice. No lock, no allocation and no wait once the name has
 //! its first answer.
 
+use std::any::Any;
 use std::sync::Arc;
 
+use dynamic_core::buckets::{self, Client, OwnerTable, Owners, Service};
+use dynamic_core::name::Excerpt;
 use dynamic_core::pin::Pin;
-use dynamic_core::select::{Ask, Choice, Live, Standing, key_hash, ramp};
+use dynamic_core::select::{Ask, Choice, Live, Rules, Standing, key_hash, ramp};
+use dynamic_core::session::{Action, Condition, Decision, Key, Status, decide};
 
 use super::Pool;
 use super::snapshot::{Endpoint, Snapshot};
-use crate::vrt::{Chosen, Counter, Ctx, Director, Out, Tag, Task};
+use crate::buckets::since_epoch;
+use crate::vrt::{Chosen, Counter, Ctx, Director, Note, Out, Tag, Task};
 
 /// What a call in VCL says about one request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Call<'c> {
     key: Option<&'c [u8]>,
     pin: Option<&'c [u8]>,
+    /// Seconds that the client says it has waited.
+    elapsed: f64,
+    /// Names the client's attempt.
+    transaction: &'c [u8],
 }
 
 impl<'c> Call<'c> {
     /// An empty key or pin, as of a header that is there and says nothing, is
     /// none.
-    pub(crate) fn new(key: Option<&'c [u8]>, pin: Option<&'c [u8]>) -> Self {
+    pub(crate) fn new(
+        key: Option<&'c [u8]>,
+        pin: Option<&'c [u8]>,
+        elapsed: f64,
+        transaction: Option<&'c [u8]>,
+    ) -> Self {
         let some = |bytes: Option<&'c [u8]>| bytes.filter(|b| !b.is_empty());
-        Call { key: some(key), pin: some(pin) }
+        Call { key: some(key), pin: some(pin), elapsed, transaction: transaction.unwrap_or_default() }
     }
 
     /// Whether the choice has to be made by the call itself: the director that
@@ -44,6 +58,59 @@ struct Now<'n> {
 impl Now<'_> {
     fn endpoint(&self, i: usize) -> Option<&Endpoint> {
         self.snapshot.endpoints.get(i)
+    }
+
+    fn ask(&self, key: Option<u64>) -> Ask {
+        Ask { key, retry: self.attempt > 0, now: self.ctx.now() }
+    }
+
+    /// Among all, by the director's rules.
+    fn by_rules(&self, key: Option<u64>) -> Result<Choice, Refusal> {
+        let layout = &self.snapshot.layout;
+        layout.choose(self.pool.rules(), self, &self.ask(key)).ok_or(Refusal::Empty)
+    }
+
+    /// Among some, given in ascending order.
+    fn among(&self, some: &[usize], key: Option<u64>) -> Result<Choice, Refusal> {
+        let eligible = |i: usize| some.binary_search(&i).is_ok();
+        let layout = &self.snapshot.layout;
+        layout
+            .choose_among(self.pool.rules(), self, &self.ask(key), eligible)
+            .ok_or(Refusal::Empty)
+    }
+
+    /// How the endpoints that a session's key names are.
+    fn condition(&self, group: &[usize]) -> Condition {
+        if !group.iter().any(|i| self.healthy(*i)) {
+            return Condition::Sick;
+        }
+        let fresh = |i: usize| self.healthy(i) && !self.tried(i);
+        let spent = self.attempt > 0
+            && !group.iter().any(|i| fresh(*i))
+            && (0..self.snapshot.endpoints.len()).any(fresh);
+        if spent { Condition::Tried } else { Condition::Healthy }
+    }
+}
+
+/// Why a request gets no backend.
+#[derive(Clone, Copy, Debug)]
+enum Refusal {
+    /// There is none.
+    Empty,
+    /// The pin names none.
+    Pin,
+    /// The session's failure policy.
+    Session(Status),
+    /// The owners of its bucket are down, and it has not waited long enough.
+    Delayed,
+}
+
+fn session_counter(status: Status) -> Counter {
+    match status {
+        Status::NotSet | Status::Ok => Counter::SessionOk,
+        Status::New => Counter::SessionNew,
+        Status::Recovered => Counter::SessionRecovered,
+        Status::NotFound | Status::BadKey => Counter::SessionFailed,
     }
 }
 
@@ -107,13 +174,24 @@ impl Pool {
         let mut task = Task::of(ctx);
         let attempt = ctx.attempt().unwrap_or(0);
         let now = Now { pool: self, snapshot: &snapshot, ctx, task: task.as_ref(), attempt };
-        let choice = match call.pin {
-            Some(pin) => self.pinned(&now, pin),
-            None => self.balanced(&now, call),
-        };
-        let Some((choice, endpoint)) = choice.and_then(|c| Some((c, snapshot.endpoints.get(c.index)?))) else {
-            self.explain(ctx, &snapshot, call);
-            return None;
+        let (choice, status) = self.decide(&now, call);
+        let found = choice.and_then(|c| Ok((c, snapshot.endpoints.get(c.index).ok_or(Refusal::Empty)?)));
+        if let (Some(task), Some(status), Some(session)) = (&mut task, status, &self.director.references().session) {
+            self.count(session_counter(status));
+            task.note(Note {
+                about: session.identity(),
+                status,
+                index: choice.map_or(usize::MAX, |c| c.index),
+                snapshot: Arc::clone(&snapshot) as Arc<dyn Any + Send + Sync>,
+                sent: false,
+            });
+        }
+        let (choice, endpoint) = match found {
+            Ok(found) => found,
+            Err(why) => {
+                self.explain(ctx, &snapshot, call, why);
+                return None;
+            }
         };
         self.account(ctx, &choice, endpoint);
         match &mut task {
@@ -127,25 +205,81 @@ impl Pool {
         }
     }
 
+    /// In order of precedence: the pin, the session, the hash buckets, the
+    /// hash, the algorithm. With what became of the session's key.
+    fn decide(&self, now: &Now<'_>, call: &Call<'_>) -> (Result<Choice, Refusal>, Option<Status>) {
+        if let Some(pin) = call.pin {
+            return (self.pinned(now, pin), None);
+        }
+        let (Some(session), Some(table)) = (&self.director.references().session, &now.snapshot.affinity) else {
+            return (self.balanced(now, call), None);
+        };
+        let session = (session.session(), session.header());
+        let key = table.read(session.0.find(now.ctx.headers(session.1)));
+        let state = key.state(|group| now.condition(table.members(group)));
+        let Decision { action, status } = decide(state, session.0.settings().failure_policy());
+        let choice = match (action, key) {
+            (Action::Refuse, _) => Err(Refusal::Session(status)),
+            (Action::Follow, Key::Group(group)) => now.among(table.members(group), None),
+            _ => self.balanced(now, call),
+        };
+        (choice, Some(status))
+    }
+
     /// The instance that the request names, whatever its health.
-    fn pinned(&self, now: &Now<'_>, pin: &[u8]) -> Option<Choice> {
+    fn pinned(&self, now: &Now<'_>, pin: &[u8]) -> Result<Choice, Refusal> {
         let mut room = [0; 256];
-        let pin = Pin::parse(pin, &mut room)?;
+        let pin = Pin::parse(pin, &mut room).ok_or(Refusal::Pin)?;
         let named = |i: usize| now.endpoint(i).is_some_and(|e| pin.names(e.address, e.port, &e.host));
-        let rules = &self.director.settings().rules;
-        now.snapshot.layout.choose_among(rules, now, &self.ask(now, None), named)
+        now.snapshot
+            .layout
+            .choose_among(self.rules(), now, &now.ask(None), named)
+            .ok_or(Refusal::Pin)
     }
 
     /// By the key, if there is one, else by the algorithm.
-    fn balanced(&self, now: &Now<'_>, call: &Call<'_>) -> Option<Choice> {
+    fn balanced(&self, now: &Now<'_>, call: &Call<'_>) -> Result<Choice, Refusal> {
         let header = || self.director.hash_header().and_then(|name| now.ctx.header(name));
         let key = call.key.or_else(header).filter(|key| !key.is_empty());
-        let ask = self.ask(now, key.map(key_hash));
-        now.snapshot.layout.choose(&self.director.settings().rules, now, &ask)
+        match (key, &now.snapshot.owners) {
+            (Some(key), Some(owners)) => self.by_bucket(now, call, key, owners),
+            (key, _) => now.by_rules(key.map(key_hash)),
+        }
     }
 
-    fn ask(&self, now: &Now<'_>, key: Option<u64>) -> Ask {
-        Ask { key, retry: now.attempt > 0, now: now.ctx.now() }
+    /// By the hash bucket of the key (RFC 3074).
+    fn by_bucket(&self, now: &Now<'_>, call: &Call<'_>, key: &[u8], owners: &OwnerTable) -> Result<Choice, Refusal> {
+        let Some(buckets) = self.director.references().buckets.as_ref().and_then(|b| b.built()) else {
+            return now.by_rules(None);
+        };
+        let owners = owners.owners(buckets::hash(key));
+        let state = if owners.is_empty() {
+            Owners::None
+        } else if owners.iter().any(|i| now.healthy(*i)) {
+            Owners::Healthy
+        } else {
+            Owners::Down
+        };
+        let client = Client { key, elapsed: call.elapsed, transaction: call.transaction };
+        match buckets.service(state, &client, since_epoch(now.ctx)) {
+            Service::Owner => {
+                self.count(Counter::BucketsOwner);
+                now.among(owners, None)
+            }
+            Service::Anyone => now.by_rules(None),
+            Service::TakenOver => {
+                self.count(Counter::BucketsTakenOver);
+                now.by_rules(None)
+            }
+            Service::Delayed => {
+                self.count(Counter::BucketsDelayed);
+                Err(Refusal::Delayed)
+            }
+        }
+    }
+
+    fn rules(&self) -> &Rules {
+        &self.director.settings().rules
     }
 
     fn account(&self, ctx: Ctx<'_>, choice: &Choice, endpoint: &Endpoint) {
@@ -168,17 +302,21 @@ impl Pool {
     }
 
     /// Says in the request's own log why it gets no backend.
-    fn explain(&self, ctx: Ctx<'_>, snapshot: &Snapshot, call: &Call<'_>) {
-        let why = if snapshot.pending {
-            let timeout = self.director.settings().first_lookup_timeout;
-            format!("no backend: no answer within first_lookup_timeout = {}s", timeout.as_secs_f64())
-        } else if let Some(pin) = call.pin {
-            let pin = dynamic_core::name::Excerpt::new(pin);
-            format!("no backend: pin {pin} is none of the name's backends")
-        } else {
-            "no backend: the name has no usable address".to_owned()
+    fn explain(&self, ctx: Ctx<'_>, snapshot: &Snapshot, call: &Call<'_>, why: Refusal) {
+        let why = match why {
+            _ if snapshot.pending => {
+                let timeout = self.director.settings().first_lookup_timeout.as_secs_f64();
+                format!("no answer within first_lookup_timeout = {timeout}s")
+            }
+            Refusal::Empty => "the name has no usable address".to_owned(),
+            Refusal::Pin => {
+                let pin = Excerpt::new(call.pin.unwrap_or_default());
+                format!("pin {pin} is none of the name's backends")
+            }
+            Refusal::Session(status) => format!("session key {status}"),
+            Refusal::Delayed => "the owners of its bucket are down, and it has not waited service_delay".to_owned(),
         };
-        self.log_in(ctx, Tag::Error, &why);
+        self.log_in(ctx, Tag::Error, &format!("no backend: {why}"));
     }
 }
 

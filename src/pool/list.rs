@@ -111,11 +111,17 @@ impl Pool {
         set("hash_scope", json!(if settings.rules.hash_scope == HashScope::All { "ALL" } else { "TIER" }));
         set("overprovisioning", json!(settings.rules.overprovisioning));
         set("slow_start", json!(settings.slow_start));
+        set("session", json!(references.session.as_ref().map(|s| s.name())));
+        set("buckets", json!(references.buckets.as_ref().map(|b| b.name())));
+        if let Some(owners) = &snapshot.owners {
+            set("buckets_unowned", json!(owners.unowned()));
+        }
         let backends: Map<String, Value> = snapshot
             .endpoints
             .iter()
-            .map(|e| {
-                let backend = json!({
+            .enumerate()
+            .map(|(i, e)| {
+                let mut backend = json!({
                     "health": word(e.leaf.healthy(ctx)),
                     "preferred": e.is_preferred(),
                     "score": e.rank.score,
@@ -125,6 +131,9 @@ impl Pool {
                     "address": e.address.to_string(),
                     "port": e.port,
                 });
+                if let (Some(owners), Value::Object(backend)) = (&snapshot.owners, &mut backend) {
+                    backend.insert("buckets".to_owned(), json!(owners.count(i)));
+                }
                 (e.leaf.name().to_owned(), backend)
             })
             .collect();

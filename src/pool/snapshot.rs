@@ -3,10 +3,14 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use dynamic_core::buckets::OwnerTable;
 use dynamic_core::membership::Rank;
 use dynamic_core::name::EndpointId;
 use dynamic_core::select::{Layout, Member};
+use dynamic_core::session::seal::NONCE_LENGTH;
+use dynamic_core::session::{AffinityTable, AffinityTo};
 
+use crate::director::Director;
 use crate::vrt::Leaf;
 
 /// One address and port, and its backend in the engine.
@@ -21,6 +25,11 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
+    /// `address:port` in canonical form: its identity on all machines.
+    fn id(&self) -> String {
+        EndpointId { address: self.address, port: self.port }.to_string()
+    }
+
     pub(super) fn is_preferred(&self) -> bool {
         self.rank.score > 0
     }
@@ -32,6 +41,11 @@ impl Endpoint {
 pub(crate) struct Snapshot {
     pub(super) endpoints: Box<[Endpoint]>,
     pub(super) layout: Layout,
+    /// What session keys name.
+    pub(super) affinity: Option<AffinityTable>,
+    /// Who owns which hash bucket.
+    pub(super) owners: Option<OwnerTable>,
+    affinity_to: AffinityTo,
     /// There was no answer yet.
     pub(super) pending: bool,
 }
@@ -44,15 +58,19 @@ impl Snapshot {
 
     /// No endpoints.
     pub(super) fn empty() -> Self {
-        Snapshot::new(Vec::new(), 0)
+        Snapshot {
+            endpoints: Box::default(),
+            layout: Layout::new(&[], 0),
+            affinity: None,
+            owners: None,
+            affinity_to: AffinityTo::Endpoint,
+            pending: false,
+        }
     }
 
-    /// `seed` says whose turn it is first.
-    pub(super) fn new(endpoints: Vec<Endpoint>, seed: u64) -> Self {
-        let ids: Vec<String> = endpoints
-            .iter()
-            .map(|e| EndpointId { address: e.address, port: e.port }.to_string())
-            .collect();
+    /// Prepares all that requests need. `seed` says whose turn it is first.
+    pub(super) fn new(director: &Director, endpoints: Vec<Endpoint>, seed: u64) -> Self {
+        let ids: Vec<String> = endpoints.iter().map(Endpoint::id).collect();
         let members: Vec<Member<'_>> = endpoints
             .iter()
             .zip(&ids)
@@ -64,6 +82,27 @@ impl Snapshot {
             })
             .collect();
         let layout = Layout::new(&members, seed);
-        Snapshot { endpoints: endpoints.into(), layout, pending: false }
+        layout.prepare(&director.settings().rules);
+        let references = director.references();
+        let session = references.session.as_ref().map(|object| object.session());
+        let affinity_to = session.map_or(AffinityTo::Endpoint, |s| s.settings().affinity_to());
+        let affinity = session.map(|session| match affinity_to {
+            AffinityTo::Endpoint => AffinityTable::new(session.format(), ids.iter().map(String::as_str)),
+            AffinityTo::Host => AffinityTable::new(session.format(), endpoints.iter().map(|e| &*e.host)),
+        });
+        let owners = references.buckets.as_ref().and_then(|b| b.built()).map(|buckets| {
+            OwnerTable::new(buckets.assignment(), endpoints.iter().map(|e| (e.address, e.port, &*e.host)))
+        });
+        Snapshot { endpoints: endpoints.into(), layout, affinity, owners, affinity_to, pending: false }
+    }
+
+    /// The key that binds a client to an endpoint, or to its host.
+    pub(crate) fn session_key(&self, index: usize, nonce: &[u8; NONCE_LENGTH]) -> Option<String> {
+        let endpoint = self.endpoints.get(index)?;
+        let affinity = self.affinity.as_ref()?;
+        match self.affinity_to {
+            AffinityTo::Endpoint => affinity.key(&endpoint.id(), nonce),
+            AffinityTo::Host => affinity.key(&endpoint.host, nonce),
+        }
     }
 }

@@ -338,6 +338,6 @@ impl Pool {
             endpoints.push(Endpoint { leaf, address: key.address, port: key.port, host: key.host, rank });
         }
         progress.made = progress.made.wrapping_add(1);
-        Some(Snapshot::new(endpoints, progress.made))
+        Some(Snapshot::new(&self.director, endpoints, progress.made))
     }
 }

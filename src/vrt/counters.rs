@@ -24,6 +24,13 @@ const DESCRIPTIONS: [(&str, &str, &str); Counter::COUNT] = [
     ("spilled", "counter", "Choices from a tier below the best"),
     ("hash_overflow", "counter", "Keyed choices moved on by the load bound"),
     ("retried_elsewhere", "counter", "Retries that went to another backend"),
+    ("session_ok", "counter", "Session keys that were followed"),
+    ("session_new", "counter", "Sessions that were begun"),
+    ("session_recovered", "counter", "Sessions that were given another backend"),
+    ("session_failed", "counter", "Requests refused for their session key"),
+    ("buckets_owner", "counter", "Choices of an owner of the request's bucket"),
+    ("buckets_delayed", "counter", "Requests refused while the owners of their bucket are down"),
+    ("buckets_taken_over", "counter", "Requests that others serve as the owners of their bucket are down"),
     ("expired", "counter", "First lookups that took too long for a request"),
 ];
 
@@ -38,11 +45,18 @@ pub(crate) enum Counter {
     Spilled,
     HashOverflow,
     RetriedElsewhere,
+    SessionOk,
+    SessionNew,
+    SessionRecovered,
+    SessionFailed,
+    BucketsOwner,
+    BucketsDelayed,
+    BucketsTakenOver,
     Expired,
 }
 
 impl Counter {
-    const COUNT: usize = 9;
+    const COUNT: usize = 16;
 }
 
 /// The description of the set, as the engine's tools read it.

@@ -6,6 +6,9 @@ use std::ptr;
 use super::sys;
 use super::vcl::VclPtr;
 
+/// The texts of a request before its headers: method, URL and so on.
+const FIRST_HEADER: usize = sys::FIRST_HEADER as usize;
+
 /// The engine's context for one call into the module. It never outlives it.
 #[derive(Clone, Copy)]
 pub(crate) struct Ctx<'c> {
@@ -96,6 +99,77 @@ impl<'c> Ctx<'c> {
             })
     }
 
+    /// The values of all headers of one name, of the backend request; on the
+    /// client's side of the client's. Any bytes, as the client sent them.
+    pub(crate) fn headers(self, name: &HeaderName) -> impl Iterator<Item = &'c [u8]> {
+        let http = [self.raw.http_bereq, self.raw.http_req]
+            .into_iter()
+            // SAFETY: a context's headers are null or valid for the call.
+            .find_map(|http| unsafe { http.as_ref() });
+        let wanted = name.text();
+        let lines: &'c [sys::txt] = match http {
+            // SAFETY: the engine keeps `nhd` texts behind `hd`, of which the
+            // first few are not headers.
+            Some(http) if !http.hd.is_null() => unsafe {
+                std::slice::from_raw_parts(http.hd, usize::from(http.nhd))
+            },
+            _ => &[],
+        };
+        lines.iter().skip(FIRST_HEADER).filter_map(move |line| {
+            if line.b.is_null() || line.e < line.b {
+                return None;
+            }
+            // SAFETY: a text of the task's workspace, from its begin to its end.
+            let line = unsafe { std::slice::from_raw_parts(line.b.cast::<u8>(), line.e.offset_from_unsigned(line.b)) };
+            let (name, value) = line.split_at_checked(wanted.len())?;
+            let value = value.strip_prefix(b":")?;
+            name.eq_ignore_ascii_case(wanted).then(|| value.trim_ascii())
+        })
+    }
+
+    /// Keeps the response to this fetch out of the cache, whatever VCL says
+    /// before or after. In `vcl_backend_response`.
+    pub(crate) fn make_uncacheable(self) {
+        if !self.raw.bo.is_null() {
+            // SAFETY: in a backend task, with its context.
+            unsafe { sys::VRT_l_beresp_uncacheable(self.as_ptr(), 1) };
+        }
+    }
+
+    /// Adds a header to the response of the backend, in the place of others
+    /// of its name if `replace`. False when the task has no memory left.
+    pub(crate) fn set_response_header(self, name: &str, value: &str, replace: bool) -> bool {
+        let http = self.raw.http_beresp;
+        let Ok(line) = CString::new(format!("{name}: {value}")) else { return false };
+        if http.is_null() || self.raw.ws.is_null() {
+            return false;
+        }
+        // SAFETY: the response of this task's fetch; the line is copied into
+        // the workspace, which lives as long as the response does, and the
+        // name has the engine's form.
+        unsafe {
+            let copy = sys::WS_Copy(self.raw.ws, line.as_ptr().cast(), -1);
+            if copy.is_null() {
+                return false;
+            }
+            if replace && let Some(name) = HeaderName::new(name) {
+                sys::http_Unset(http, name.as_hdr());
+            }
+            sys::http_SetHeader(http, copy.cast());
+        }
+        true
+    }
+
+    /// A string for VCL, in the task's memory.
+    pub(super) fn string(self, text: &str) -> sys::VCL_STRING {
+        let Ok(text) = CString::new(text) else { return ptr::null() };
+        if self.raw.ws.is_null() {
+            return ptr::null();
+        }
+        // SAFETY: the text is copied into this task's workspace.
+        unsafe { sys::WS_Copy(self.raw.ws, text.as_ptr().cast(), -1) }.cast()
+    }
+
     /// Fails the VCL load, or the request, with one line.
     pub(crate) fn fail(self, why: &str) {
         if self.raw.vpi.is_null() || (self.raw.vsl.is_null() && self.raw.msg.is_null()) {
@@ -137,6 +211,11 @@ impl HeaderName {
         form.extend_from_slice(name.as_bytes());
         form.extend_from_slice(b":\0");
         Some(HeaderName(form.into()))
+    }
+
+    /// The name without the colon.
+    fn text(&self) -> &[u8] {
+        self.0.get(1..self.0.len().saturating_sub(2)).unwrap_or_default()
     }
 
     fn as_hdr(&self) -> sys::hdr_t {

@@ -66,6 +66,19 @@ static FUNCTIONS: Constant<Functions> = Constant(with_enums! { Functions {
     f_custom_service_add: Some(entry::custom_service::add),
     f_custom_service_add_preferred: Some(entry::custom_service::add_preferred),
     f_custom_service_backend: Some(entry::custom_service::backend),
+    f_session__init: Some(entry::session::init),
+    f_session__fini: Some(entry::session::fini),
+    f_session_use: Some(entry::session::r#use),
+    f_session_attach: Some(entry::session::attach),
+    f_session_status: Some(entry::session::status),
+    f_buckets__init: Some(entry::buckets::init),
+    f_buckets__fini: Some(entry::buckets::fini),
+    f_buckets_assign: Some(entry::buckets::assign),
+    f_buckets_assign_bitmap: Some(entry::buckets::assign_bitmap),
+    f_buckets_bitmap: Some(entry::buckets::bitmap),
+    f_buckets_hash: Some(entry::buckets::hash),
+    f_buckets_serves: Some(entry::buckets::serves),
+    f_buckets_use: Some(entry::buckets::r#use),
 } });
 
 /// What the engine finds by this name when it loads the module.

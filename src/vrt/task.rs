@@ -5,9 +5,12 @@
 //! and the snapshot that it chose from, once each, until its end. The pins lie
 //! in the task's workspace: no lock and no allocation per request.
 
+use std::any::Any;
 use std::ffi::{CStr, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+
+use dynamic_core::session::Status;
 
 use super::ctx::Ctx;
 use super::leaf::Leaf;
@@ -54,6 +57,22 @@ enum Held {
     Snapshot(Arc<dyn Send + Sync>),
     /// Choices of earlier attempts.
     Choices([Attempt; CHOICES], usize),
+    /// What became of a session's key.
+    Note(Note),
+}
+
+/// What a task remembers of a session.
+pub(crate) struct Note {
+    /// The session's identity.
+    pub(crate) about: usize,
+    /// What became of its key.
+    pub(crate) status: Status,
+    /// The endpoint chosen, by its place in the snapshot.
+    pub(crate) index: usize,
+    /// The snapshot that it was chosen from.
+    pub(crate) snapshot: Arc<dyn Any + Send + Sync>,
+    /// Whether the key of a new affinity was sent.
+    pub(crate) sent: bool,
 }
 
 struct Node {
@@ -143,6 +162,50 @@ impl<'c> Task<'c> {
         Chosen::pinned(leaf)
     }
 
+    /// Notes what became of a session's key; a later note replaces an earlier
+    /// one.
+    pub(crate) fn note(&mut self, note: Note) {
+        match self.note_mut(note.about) {
+            Some(known) => *known = note,
+            None => self.push(Held::Note(note)),
+        }
+    }
+
+    /// What became of a session's key, if anything.
+    pub(crate) fn noted(&self, about: usize) -> Option<&Note> {
+        self.nodes().find_map(|n| match &n.held {
+            Held::Note(note) if note.about == about => Some(note),
+            _ => None,
+        })
+    }
+
+    /// Notes that the key of a new affinity was sent.
+    pub(crate) fn mark_sent(&mut self, about: usize) {
+        if let Some(note) = self.note_mut(about) {
+            note.sent = true;
+        }
+    }
+
+    fn note_mut(&mut self, about: usize) -> Option<&mut Note> {
+        self.nodes_mut().find_map(|node| match &mut node.held {
+            Held::Note(note) if note.about == about => Some(note),
+            _ => None,
+        })
+    }
+
+    fn nodes_mut(&mut self) -> impl Iterator<Item = &mut Node> {
+        // SAFETY: this task's own list, as in `nodes`; the exclusive borrow of
+        // the task keeps other references into it away, and each node is
+        // handed out once.
+        let mut next = unsafe { self.private.as_ref().priv_ }.cast::<Node>();
+        std::iter::from_fn(move || {
+            // SAFETY: as above: null or a node of the list.
+            let node = unsafe { next.as_mut() }?;
+            next = node.next;
+            Some(node)
+        })
+    }
+
     /// Whether an attempt before `attempt` chose this leaf.
     pub(crate) fn tried(&self, leaf: &Leaf, attempt: u32) -> bool {
         let leaf = leaf.identity();
@@ -157,11 +220,7 @@ impl<'c> Task<'c> {
     /// Remembers that `attempt` chose this leaf.
     pub(crate) fn remember(&mut self, leaf: &Leaf, attempt: u32) {
         let made = Attempt { leaf: leaf.identity(), number: attempt };
-        // SAFETY: this task's own list, as in `nodes`, here to be changed; no
-        // other reference into it lives.
-        let mut next = unsafe { self.private.as_ref().priv_ }.cast::<Node>();
-        // SAFETY: as above.
-        while let Some(node) = unsafe { next.as_mut() } {
+        for node in self.nodes_mut() {
             if let Held::Choices(choices, used) = &mut node.held {
                 if choices[..(*used).min(CHOICES)]
                     .iter()
@@ -175,7 +234,6 @@ impl<'c> Task<'c> {
                     return;
                 }
             }
-            next = node.next;
         }
         self.push(Held::Choices([made; CHOICES], 1));
     }

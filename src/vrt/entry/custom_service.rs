@@ -95,6 +95,8 @@ pub(in crate::vrt) unsafe extern "C" fn backend(
     service: *mut Raw,
     key: sys::VCL_STRING,
     pin: sys::VCL_STRING,
+    elapsed: sys::VCL_DURATION,
+    transaction: sys::VCL_STRING,
 ) -> sys::VCL_BACKEND {
     guard("custom_service backend", ptr::null(), || {
         // SAFETY: the context of this call, the object from `init`, and
@@ -104,7 +106,7 @@ pub(in crate::vrt) unsafe extern "C" fn backend(
                 return ptr::null();
             };
             service
-                .backend(ctx, &Call::new(bytes(key), bytes(pin)))
+                .backend(ctx, &Call::new(bytes(key), bytes(pin), elapsed, bytes(transaction)))
                 .map_or(ptr::null(), |chosen| chosen.as_ptr())
         }
     })

@@ -2,18 +2,22 @@
 
 use std::ffi::c_char;
 use std::ptr;
+use std::sync::Arc;
 
 use dynamic_core::settings::Arguments;
 
 use super::super::acl::{Acl, Probe};
+use super::super::blob::Handed;
 use super::super::boundary::guard;
 use super::super::ctx::{Ctx, bytes, text};
 use super::super::leaf::Via;
 use super::super::{blob, sys};
 use super::{keep, name, object, take, word};
+use crate::buckets::BucketsObject;
 use crate::director::{Director, References};
 use crate::pool::Call;
 use crate::resolver::ResolverObject;
+use crate::session::SessionObject;
 
 type Raw = sys::vmod_dynamic_director;
 
@@ -50,6 +54,8 @@ pub(in crate::vrt) unsafe extern "C" fn init(
     hash_scope: sys::VCL_ENUM,
     overprovisioning: sys::VCL_REAL,
     slow_start: sys::VCL_DURATION,
+    session: sys::VCL_BLOB,
+    buckets: sys::VCL_BLOB,
 ) {
     guard("director", (), || {
         // SAFETY: the context of this call, and arguments of the types that
@@ -84,13 +90,13 @@ pub(in crate::vrt) unsafe extern "C" fn init(
                 overprovisioning,
                 slow_start,
             };
-            let given_resolver = blob::unwrap::<ResolverObject>(resolver);
-            if given_resolver.is_none() && !resolver.is_null() {
-                ctx.fail(&format!(
-                    "dynamic.director {vcl_name}: resolver: not a resolver, must be the .use() of a dynamic.resolver()"
-                ));
+            let (Some(given_resolver), Some(session), Some(buckets)) = (
+                referred::<ResolverObject>(ctx, &vcl_name, "resolver", resolver),
+                referred::<SessionObject>(ctx, &vcl_name, "session", session),
+                referred::<BucketsObject>(ctx, &vcl_name, "buckets", buckets),
+            ) else {
                 return;
-            }
+            };
             let via = match Via::new(ctx, via) {
                 Ok(via) => via,
                 Err(why) => {
@@ -104,6 +110,8 @@ pub(in crate::vrt) unsafe extern "C" fn init(
                 resolver: given_resolver,
                 via,
                 prefer: Acl::new(prefer),
+                session,
+                buckets,
             };
             match Director::new(ctx, &vcl_name, arguments, references) {
                 Ok(director) => keep(place, director),
@@ -111,6 +119,31 @@ pub(in crate::vrt) unsafe extern "C" fn init(
             }
         }
     });
+}
+
+/// The object that an argument refers to; `None`, and a failed VCL load, where
+/// it is of another kind.
+///
+/// # Safety
+/// `given` is null or a blob of the call under way.
+unsafe fn referred<T: Handed>(
+    ctx: Ctx<'_>,
+    vcl_name: &str,
+    argument: &str,
+    given: sys::VCL_BLOB,
+) -> Option<Option<Arc<T>>> {
+    if given.is_null() {
+        return Some(None);
+    }
+    // SAFETY: the caller's contract.
+    let object = unsafe { blob::unwrap::<T>(given) };
+    if object.is_none() {
+        ctx.fail(&format!(
+            "dynamic.director {vcl_name}: {argument}: a blob of another kind, must be the .use() of a {}()",
+            T::NAME.to_string_lossy()
+        ));
+    }
+    object.map(Some)
 }
 
 pub(in crate::vrt) unsafe extern "C" fn fini(place: *mut *mut Raw) {
@@ -130,6 +163,8 @@ pub(in crate::vrt) unsafe extern "C" fn backend(
     authority: sys::VCL_STRING,
     key: sys::VCL_STRING,
     pin: sys::VCL_STRING,
+    elapsed: sys::VCL_DURATION,
+    transaction: sys::VCL_STRING,
 ) -> sys::VCL_BACKEND {
     guard("backend", ptr::null(), || {
         // SAFETY: the context of this call, the object from `init`, and
@@ -138,7 +173,7 @@ pub(in crate::vrt) unsafe extern "C" fn backend(
             let (Some(ctx), Some(director)) = (Ctx::new(ctx), object::<Director, _>(director)) else {
                 return ptr::null();
             };
-            let call = Call::new(bytes(key), bytes(pin));
+            let call = Call::new(bytes(key), bytes(pin), elapsed, bytes(transaction));
             director
                 .backend(ctx, bytes(host).unwrap_or_default(), bytes(port).unwrap_or_default(), bytes(authority), &call)
                 .map_or(ptr::null(), |chosen| chosen.as_ptr())
@@ -152,6 +187,8 @@ pub(in crate::vrt) unsafe extern "C" fn service(
     service: sys::VCL_STRING,
     key: sys::VCL_STRING,
     pin: sys::VCL_STRING,
+    elapsed: sys::VCL_DURATION,
+    transaction: sys::VCL_STRING,
 ) -> sys::VCL_BACKEND {
     guard("service", ptr::null(), || {
         // SAFETY: as in `backend`.
@@ -160,7 +197,7 @@ pub(in crate::vrt) unsafe extern "C" fn service(
                 return ptr::null();
             };
             director
-                .service(ctx, bytes(service).unwrap_or_default(), &Call::new(bytes(key), bytes(pin)))
+                .service(ctx, bytes(service).unwrap_or_default(), &Call::new(bytes(key), bytes(pin), elapsed, bytes(transaction)))
                 .map_or(ptr::null(), |chosen| chosen.as_ptr())
         }
     })

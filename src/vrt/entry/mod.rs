@@ -1,9 +1,11 @@
 //! The functions that VCL calls: raw arguments in, safe calls out, each behind
 //! the panic boundary.
 
+pub(super) mod buckets;
 pub(super) mod custom_service;
 pub(super) mod director;
 pub(super) mod resolver;
+pub(super) mod session;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;

@@ -1,0 +1,134 @@
+//! The `session` object: keys that bind a client to its backend.
+
+use std::ffi::CStr;
+use std::fs;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use dynamic_core::session::keys::KEY_LENGTH;
+use dynamic_core::session::seal::NONCE_LENGTH;
+use dynamic_core::session::{Arguments, KeyRing, Session, Settings, Status};
+use zeroize::Zeroizing;
+
+use crate::pool::Snapshot;
+use crate::vrt::{Ctx, Handed, HeaderName, Note, Tag, Task, task_line};
+
+/// The key that seals where no key file is given: one for the process, so that
+/// a reload of VCL keeps sessions.
+static PROCESS_KEY: OnceLock<Arc<KeyRing>> = OnceLock::new();
+
+/// Largest key file that is read, in bytes: 256 keys, with comments.
+const MOST_KEY_FILE: u64 = 1 << 20;
+
+/// `new s = dynamic.session(...)`.
+#[derive(Debug)]
+pub(crate) struct SessionObject {
+    name: String,
+    session: Session,
+    /// The request header with the key.
+    header: HeaderName,
+}
+
+impl Handed for SessionObject {
+    const KIND: u32 = 0x6479_6e73;
+    const NAME: &'static CStr = c"dynamic.session";
+}
+
+fn read_keys(file: &str) -> Result<KeyRing, String> {
+    let length = fs::metadata(file).map_err(|e| format!("key_file {file:?}: {e}"))?.len();
+    if length > MOST_KEY_FILE {
+        return Err(format!("key_file {file:?}: larger than 1 MiB"));
+    }
+    let text = Zeroizing::new(fs::read(file).map_err(|e| format!("key_file {file:?}: {e}"))?);
+    KeyRing::parse(&text).map_err(|e| format!("key_file {file:?}: {e}"))
+}
+
+fn process_key() -> Result<Arc<KeyRing>, String> {
+    if let Some(ring) = PROCESS_KEY.get() {
+        return Ok(Arc::clone(ring));
+    }
+    let mut secret = Zeroizing::new([0; KEY_LENGTH]);
+    getrandom::fill(&mut *secret).map_err(|e| format!("no random key: {e}"))?;
+    Ok(Arc::clone(PROCESS_KEY.get_or_init(|| Arc::new(KeyRing::of(&secret)))))
+}
+
+impl SessionObject {
+    /// Checks the arguments and reads the key file. In `vcl_init`.
+    ///
+    /// # Errors
+    /// The argument that cannot be accepted, its value and what can.
+    pub(crate) fn new(ctx: Ctx<'_>, vcl_name: &str, arguments: &Arguments<'_>) -> Result<Arc<Self>, String> {
+        let settings = Settings::new(arguments).map_err(|e| e.to_string())?;
+        let ring = match settings.key_file() {
+            Some(file) => Some(Arc::new(read_keys(file)?)),
+            None if settings.policy().is_sealed() => {
+                let line = format!(
+                    "vmod-dynamic {} {vcl_name} - session without key_file: keys are good for this process only",
+                    ctx.vcl_name()
+                );
+                task_line(ctx, Tag::Error, &line);
+                Some(process_key()?)
+            }
+            None => None,
+        };
+        let session = Session::new(settings, || ring.unwrap_or_else(|| Arc::new(KeyRing::of(&Zeroizing::default()))));
+        let header = HeaderName::new(session.request_header()).ok_or("name: too long")?;
+        Ok(Arc::new(SessionObject { name: vcl_name.to_owned(), session, header }))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(crate) fn header(&self) -> &HeaderName {
+        &self.header
+    }
+
+    /// What tells this object's notes in a task from others'.
+    pub(crate) fn identity(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// `.status()`: what became of the key in this task.
+    pub(crate) fn status(&self, ctx: Ctx<'_>) -> Status {
+        Task::of(ctx)
+            .and_then(|task| task.noted(self.identity()).map(|note| note.status))
+            .unwrap_or_default()
+    }
+
+    /// `.attach()`: sends the key of an affinity that this task made, and keeps
+    /// the response out of the cache. In `vcl_backend_response`.
+    pub(crate) fn attach(&self, ctx: Ctx<'_>, https: bool) {
+        let Some(mut task) = Task::of(ctx) else { return };
+        let Some(Note { status, index, snapshot, sent, .. }) = task.noted(self.identity()) else { return };
+        if !status.sends_key() || *sent {
+            return;
+        }
+        // First of all: whatever happens below, the response is this client's.
+        ctx.make_uncacheable();
+        let mut nonce = [0; NONCE_LENGTH];
+        if getrandom::fill(&mut nonce).is_err() {
+            task_line(ctx, Tag::Error, &format!("vmod-dynamic {} no random numbers: no key sent", self.name));
+            return;
+        }
+        let key = snapshot
+            .downcast_ref::<Snapshot>()
+            .and_then(|snapshot| snapshot.session_key(*index, &nonce));
+        let Some(key) = key else {
+            task_line(ctx, Tag::Error, &format!("vmod-dynamic {} backend without a key: none sent", self.name));
+            return;
+        };
+        let now = Duration::try_from_secs_f64(ctx.now()).unwrap_or_default();
+        let (name, value) = self.session.response_header(&key, now, https);
+        let replace = !self.session.settings().policy().is_cookie();
+        if ctx.set_response_header(name, &value, replace) {
+            task.mark_sent(self.identity());
+        } else {
+            task_line(ctx, Tag::Error, &format!("vmod-dynamic {} out of workspace: no key sent", self.name));
+        }
+    }
+}
