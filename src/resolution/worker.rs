@@ -96,6 +96,9 @@ impl Worker {
         self.questions.unsubscribe(|s| s.pool.vcl().ptr == ptr);
         if let Some(Warm { vcl, guard, pools }) = self.warm.remove(&ptr) {
             drop(pools);
+            for director in vcl.directors() {
+                director.settle();
+            }
             vcl.graveyard.clear();
             drop(guard);
         }
