@@ -33,8 +33,8 @@ build: setup
 check:
 	@scripts/check.sh
 
-demo: build
-	@$(ENV) && KEEP='$(KEEP)' scripts/demo.sh
+demo: setup
+	@$(ENV) && cargo build --release --package vmod_dynamic --package testdns && KEEP='$(KEEP)' python3 scripts/demo
 
 install:
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' scripts/install.sh install

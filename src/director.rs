@@ -11,6 +11,7 @@ use dynamic_core::name::{self, Host, Target as Parsed};
 use dynamic_core::port::Port;
 use dynamic_core::settings::{Arguments, Settings, Share};
 use dynamic_resolve::Settings as ResolverSettings;
+use papaya::Guard;
 
 use crate::buckets::BucketsObject;
 use crate::lifetime::{self, Vcl};
@@ -259,16 +260,28 @@ impl Director {
 
     /// Drops a name from the director. It stays where it is held elsewhere.
     pub(crate) fn forget(&self, pool: &Arc<Pool>) {
-        let _ = self.names.pin().remove_if(pool.key(), |_, known| Arc::ptr_eq(known, pool));
+        let guard = self.names.guard();
+        let _ = self.names.remove_if(pool.key(), |_, known| Arc::ptr_eq(known, pool), &guard);
+        guard.flush();
+    }
+
+    /// Lets go of the names that this thread took away while others looked at
+    /// the table. Each of them holds the director, which holds the table: one
+    /// that stays behind keeps all of it for ever. When no task is left.
+    pub(crate) fn settle(&self) {
+        self.names.guard().flush();
     }
 
     /// The VCL is discarded: gives back all names and leaves.
     pub(crate) fn close(&self) {
-        let names = self.names.pin();
-        for pool in names.values() {
-            pool.close();
+        {
+            let guard = self.names.guard();
+            for pool in self.names.values(&guard) {
+                pool.close();
+            }
+            self.names.clear(&guard);
+            guard.flush();
         }
-        names.clear();
         for pool in lock(&self.custom).drain(..) {
             pool.close();
         }

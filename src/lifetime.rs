@@ -37,6 +37,11 @@ impl Vcl {
         lock(&self.directors).push(Arc::downgrade(director));
     }
 
+    /// Its directors that are still there.
+    pub(crate) fn directors(&self) -> Vec<Arc<Director>> {
+        lock(&self.directors).iter().filter_map(Weak::upgrade).collect()
+    }
+
     /// Starts the resolution of a name; does nothing while the VCL is not
     /// warm, since WARM starts all names that there are by then.
     pub(crate) fn watch(&self, pool: &Arc<Pool>) {
@@ -110,8 +115,7 @@ pub(crate) fn warm(ctx: Ctx<'_>) -> Result<(), String> {
     };
     inbox.send(Command::Warm(Arc::clone(&vcl), Guard::take(ctx)));
     *lock(&vcl.inbox) = Some(inbox);
-    let directors: Vec<_> = lock(&vcl.directors).iter().filter_map(Weak::upgrade).collect();
-    for director in directors {
+    for director in vcl.directors() {
         director.for_each(|pool| vcl.watch(pool));
     }
     Ok(())

@@ -166,7 +166,9 @@ fn main() {
     };
 
     print!("{:<44}", "nanoseconds per choice, endpoints:");
-    SIZES.iter().for_each(|n| print!("{n:>10}"));
+    for n in SIZES {
+        print!("{n:>10}");
+    }
     println!();
     choices("round robin", rr, false, equal, 1, 0, 0);
     two_threads(rr);

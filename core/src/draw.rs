@@ -2,29 +2,28 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The increment of `SplitMix64`: 2⁶⁴ divided by the golden ratio, made odd.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+use crate::select::split;
 
 /// A sequence of 64-bit numbers, evenly distributed: `SplitMix64` (Steele, Lea,
 /// Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014), whose
 /// state is a counter, so that one atomic addition draws a number. The same
 /// seed gives the same sequence. Not for secrets.
 #[derive(Debug)]
-pub struct Draws(AtomicU64);
+pub struct Draws {
+    seed: u64,
+    drawn: AtomicU64,
+}
 
 impl Draws {
     /// The sequence of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Draws(AtomicU64::new(seed))
+        Draws { seed, drawn: AtomicU64::new(0) }
     }
 
     /// The next number.
     pub fn draw(&self) -> u64 {
-        let mut z = self.0.fetch_add(GOLDEN, Ordering::Relaxed).wrapping_add(GOLDEN);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split(self.seed, self.drawn.fetch_add(1, Ordering::Relaxed))
     }
 }
 

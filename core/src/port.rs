@@ -145,6 +145,15 @@ http-alt 8081/tcp
     }
 
     #[test]
+    fn long_service_names_are_not_looked_up() {
+        for (length, known) in [(32, true), (33, false)] {
+            let name = "s".repeat(length);
+            let services = format!("{name} 1234/tcp");
+            assert_eq!(Port::parse(&name, &services).is_ok(), known, "{length}");
+        }
+    }
+
+    #[test]
     fn everything_else_is_named_in_the_error() {
         assert_eq!(port(""), Err(PortError::Empty));
         for input in ["0", "000", "65536", "99999999999999999999"] {

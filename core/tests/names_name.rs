@@ -82,6 +82,20 @@ fn other_scripts_become_ascii() {
 }
 
 #[test]
+fn long_names_and_ports_are_accepted_up_to_their_limits() {
+    // 483 octets of UTF-8, 4 labels of 46 octets in ASCII.
+    let wide = ["例".repeat(40).as_str(); 4].join(".");
+    let target = parse(wide.as_bytes()).unwrap();
+    assert_eq!(target.host.to_string().len(), 4 * 46 + 3);
+    assert_ne!(flaw(&"ü".repeat(506).into_bytes()), Flaw::TooLong(1012));
+    assert_eq!(flaw(&"ü".repeat(507).into_bytes()), Flaw::TooLong(1014));
+
+    let port = "1".repeat(32);
+    let target = parse(format!("a:{port}").as_bytes()).unwrap();
+    assert_eq!(target.port, Some(port));
+}
+
+#[test]
 fn each_flaw_is_named() {
     let label = "a".repeat(64);
     let long = "a.".repeat(127);

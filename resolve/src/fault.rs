@@ -7,7 +7,12 @@ use dynamic_core::answer::Failure;
 use hickory_net::NetError;
 use hickory_proto::op::{Message, Query};
 
-/// A question that a server did not answer, for the log.
+/// The longest detail, in characters: a certificate may have any number of
+/// names.
+const MAX_DETAIL: usize = 200;
+
+/// A question that a server did not answer, for the log: its text is one line
+/// of visible ASCII.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The server.
@@ -23,15 +28,27 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn new(server: SocketAddr, query: &Query, trouble: Trouble) -> Self {
+    pub(crate) fn new(server: SocketAddr, query: &Query, trouble: &Trouble) -> Self {
         let name = query.name().to_ascii();
         Self {
             server,
             name: name.strip_suffix('.').unwrap_or(&name).to_owned(),
             record: query.query_type().into(),
             failure: trouble.failure,
-            detail: trouble.detail,
+            detail: trouble
+                .detail
+                .chars()
+                .take(MAX_DETAIL)
+                .map(visible)
+                .collect(),
         }
+    }
+}
+
+fn visible(character: char) -> char {
+    match character {
+        ' '..='~' => character,
+        _ => '?',
     }
 }
 
@@ -92,6 +109,79 @@ impl From<NetError> for Trouble {
         Self {
             failure,
             detail: error.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use hickory_proto::ProtoError;
+    use hickory_proto::rr::{Name, RecordType};
+
+    use super::*;
+
+    fn fault(name: &[u8], detail: &str) -> Fault {
+        let mut name = Name::from_labels([name, b"test"]).unwrap();
+        name.set_fqdn(true);
+        let trouble = Trouble {
+            failure: Failure::Unreachable,
+            detail: detail.into(),
+        };
+        let query = Query::query(name, RecordType::AAAA);
+        Fault::new("[2001:db8::1]:53".parse().unwrap(), &query, &trouble)
+    }
+
+    #[test]
+    fn it_reads_as_a_line() {
+        assert_eq!(
+            fault(b"a", "").to_string(),
+            "UNREACHABLE from [2001:db8::1]:53 for a.test AAAA"
+        );
+        assert_eq!(
+            fault(b"a", "no route").to_string(),
+            "UNREACHABLE from [2001:db8::1]:53 for a.test AAAA (no route)"
+        );
+    }
+
+    /// Names come from aliases, details from certificates.
+    #[test]
+    fn what_strangers_write_stays_one_line_of_ascii() {
+        let long = "x".repeat(10_000);
+        for detail in ["a\nb", "\u{1b}[2J", "\u{e4}\0", long.as_str()] {
+            let bytes: Vec<u8> = (0..=255).collect();
+            for name in bytes.chunks(60) {
+                let text = fault(name, detail).to_string();
+                assert!(text.chars().all(|it| matches!(it, ' '..='~')), "{text:?}");
+                assert!(text.len() < 600);
+            }
+        }
+    }
+
+    #[test]
+    fn the_librarys_errors_are_failures() {
+        let io = |kind| NetError::Io(Arc::new(io::Error::from(kind)));
+        for (error, failure) in [
+            (NetError::Timeout, Failure::Timeout),
+            (
+                io::Error::from(io::ErrorKind::TimedOut).into(),
+                Failure::Timeout,
+            ),
+            (NetError::Truncated, Failure::Truncated),
+            (
+                NetError::Proto(ProtoError::NotAResponse),
+                Failure::Malformed,
+            ),
+            (io(io::ErrorKind::ConnectionRefused), Failure::Unreachable),
+            (io(io::ErrorKind::NetworkUnreachable), Failure::Unreachable),
+            (NetError::Busy, Failure::Unreachable),
+            (NetError::NoConnections, Failure::Unreachable),
+            (NetError::Message("anything"), Failure::Unreachable),
+        ] {
+            let text = error.to_string();
+            assert_eq!(Trouble::from(error).failure, failure, "{text}");
         }
     }
 }

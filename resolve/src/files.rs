@@ -26,6 +26,7 @@ const UNSETTLED: Duration = Duration::from_secs(3);
 pub struct SystemFiles {
     resolv_conf: Arc<Watched<ResolvConf>>,
     hosts: Arc<Watched<Hosts>>,
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS alone needs it"))]
     certificates: Option<PathBuf>,
 }
 
@@ -179,9 +180,11 @@ fn read(path: &Path) -> Option<(String, Option<Stamp>)> {
     let metadata = file.metadata().ok()?;
     let mut bytes = Vec::new();
     file.take(MAX_SIZE).read_to_end(&mut bytes).ok()?;
-    let settled = metadata
-        .modified()
-        .is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > UNSETTLED));
+    let settled = metadata.modified().is_ok_and(|at| {
+        SystemTime::now()
+            .duration_since(at)
+            .is_ok_and(|age| age > UNSETTLED)
+    });
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Some((text, settled.then(|| Stamp::of(&metadata))))
 }

@@ -4,9 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dynamic_core::answer::{
-    Addresses, Failure, Family, FamilyAnswer, HostAnswer, SrvAnswer,
-};
+use dynamic_core::answer::{Addresses, Failure, Family, FamilyAnswer, HostAnswer, SrvAnswer};
 use dynamic_core::hosts::Hosts;
 use dynamic_core::resolv::{NameServer, ResolvConf};
 use dynamic_core::search::{Judged, Search, Verdict, search_candidates};
@@ -237,7 +235,10 @@ impl Shared {
             .into_outcome()
             .unwrap_or_else(|| (name.to_owned(), A::failed(Failure::NxDomain)));
         if let Some(slots) = &self.parallel {
-            slots.note(name, faults.iter().any(|fault| fault.failure == Failure::Timeout));
+            slots.note(
+                name,
+                faults.iter().any(|fault| fault.failure == Failure::Timeout),
+            );
         }
         Lookup {
             answer,

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::fault::{Fault, Trouble};
 use crate::server::Server;
 
-/// No more faults than this are told of one question.
+/// No more faults than this are told of one lookup and family.
 const MAX_FAULTS: usize = 8;
 
 /// Servers in order of preference.
@@ -97,7 +97,7 @@ impl Servers {
                         Err(trouble) => {
                             let failure = trouble.failure;
                             failed = worse(failed, failure);
-                            self.tell(faults, index, query, trouble);
+                            self.tell(faults, index, query, &trouble);
                             if failure == Failure::Unreachable {
                                 self.server(index).inspect(|it| it.unanswered(Instant::now()));
                             }
@@ -125,7 +125,7 @@ impl Servers {
                     for index in 0..self.servers.len() {
                         if called.iter().any(|call| call.server == index) {
                             failed = worse(failed, Failure::Timeout);
-                            self.tell(faults, index, query, Failure::Timeout.into());
+                            self.tell(faults, index, query, &Failure::Timeout.into());
                         }
                     }
                     break Err(failed);
@@ -186,12 +186,13 @@ impl Servers {
         self.servers.get(index)
     }
 
-    fn tell(&self, faults: &mut Vec<Fault>, index: usize, query: &Query, trouble: Trouble) {
+    fn tell(&self, faults: &mut Vec<Fault>, index: usize, query: &Query, trouble: &Trouble) {
         let Some(server) = self.server(index) else {
             return;
         };
-        if faults.len() < MAX_FAULTS {
-            faults.push(Fault::new(server.address(), query, trouble));
+        let fault = Fault::new(server.address(), query, trouble);
+        if faults.len() < MAX_FAULTS && !faults.contains(&fault) {
+            faults.push(fault);
         }
     }
 }

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use hickory_net::NetError;
 use hickory_net::tcp::TcpClientStream;
-use hickory_net::xfer::{
-    DnsClientStream, DnsExchange, DnsHandle, DnsMultiplexer, FirstAnswer,
-};
+use hickory_net::xfer::{DnsClientStream, DnsExchange, DnsHandle, DnsMultiplexer, FirstAnswer};
 use hickory_proto::op::{DnsRequest, DnsResponse};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -76,39 +74,32 @@ impl Stream {
     }
 
     /// Asks; the caller limits the time, and may drop the future.
+    ///
+    /// A connection that breaks is replaced once: the server may have closed
+    /// it since the last question. If the next one breaks as well, one of the
+    /// questions on it may be to blame; then this one has a connection of its
+    /// own.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         server: SocketAddr,
         request: DnsRequest,
     ) -> Result<DnsResponse, NetError> {
-        loop {
-            let (connection, fresh) = self.connection(server).await?;
-            let flight = Flight::begin(&connection, self.patience);
-            match connection.exchange.send(request.clone()).first_answer().await {
-                Ok(response) => {
-                    flight.answered();
-                    return Ok(response);
-                }
-                Err(error) => {
-                    usage(&connection.usage).dead = true;
-                    // The server may have closed it since the last question.
-                    if fresh {
-                        return Err(error);
-                    }
-                }
+        for _ in 0..2 {
+            let connection = self.shared(server).await?;
+            if let Ok(response) = connection.ask(request.clone(), self.patience).await {
+                return Ok(response);
             }
         }
+        let connection = self.dial(server).await?;
+        connection.ask(request, self.patience).await
     }
 
-    /// The open connection, else a new one (true). All askers wait for one
-    /// that is being made.
-    async fn connection(
-        self: &Arc<Self>,
-        server: SocketAddr,
-    ) -> Result<(Connection, bool), NetError> {
+    /// The open connection, else a new one. All askers wait for one that is
+    /// being made.
+    async fn shared(self: &Arc<Self>, server: SocketAddr) -> Result<Connection, NetError> {
         let mut open = self.open.lock().await;
         if let Some(connection) = open.as_ref().filter(|it| it.alive(self.patience)) {
-            return Ok((connection.clone(), false));
+            return Ok(connection.clone());
         }
         *open = None;
         let connection = self.dial(server).await?;
@@ -118,7 +109,7 @@ impl Stream {
             Arc::downgrade(&connection.usage),
             self.idle,
         ));
-        Ok((connection, true))
+        Ok(connection)
     }
 
     async fn dial(&self, server: SocketAddr) -> Result<Connection, NetError> {
@@ -162,6 +153,20 @@ impl Connection {
                 dead: false,
             })),
         })
+    }
+
+    async fn ask(&self, request: DnsRequest, patience: Duration) -> Result<DnsResponse, NetError> {
+        let flight = Flight::begin(self, patience);
+        match self.exchange.send(request).first_answer().await {
+            Ok(response) => {
+                flight.answered();
+                Ok(response)
+            }
+            Err(error) => {
+                usage(&self.usage).dead = true;
+                Err(error)
+            }
+        }
     }
 
     fn alive(&self, patience: Duration) -> bool {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dynamic_core::buckets::{self, Client, OwnerTable, Owners, Service};
 use dynamic_core::name::Excerpt;
 use dynamic_core::pin::Pin;
-use dynamic_core::select::{Ask, Choice, Live, Rules, Standing, key_hash, ramp};
+use dynamic_core::select::{Ask, Choice, Layout, Live, Rules, Standing, key_hash, ramp};
 use dynamic_core::session::{Action, Condition, Decision, Key, Status, decide};
 
 use super::Pool;
@@ -70,12 +70,10 @@ impl Now<'_> {
         layout.choose(self.pool.rules(), self, &self.ask(key)).ok_or(Refusal::Empty)
     }
 
-    /// Among some, given in ascending order.
-    fn among(&self, some: &[usize], key: Option<u64>) -> Result<Choice, Refusal> {
-        let eligible = |i: usize| some.binary_search(&i).is_ok();
-        let layout = &self.snapshot.layout;
-        layout
-            .choose_among(self.pool.rules(), self, &self.ask(key), eligible)
+    /// Among those of a group, by the algorithm.
+    fn within(&self, group: Option<&Layout>) -> Result<Choice, Refusal> {
+        group
+            .and_then(|layout| layout.choose(self.pool.rules(), self, &self.ask(None)))
             .ok_or(Refusal::Empty)
     }
 
@@ -220,7 +218,7 @@ impl Pool {
         let Decision { action, status } = decide(state, session.0.settings().failure_policy());
         let choice = match (action, key) {
             (Action::Refuse, _) => Err(Refusal::Session(status)),
-            (Action::Follow, Key::Group(group)) => now.among(table.members(group), None),
+            (Action::Follow, Key::Group(group)) => now.within(now.snapshot.group(group)),
             _ => self.balanced(now, call),
         };
         (choice, Some(status))
@@ -252,7 +250,8 @@ impl Pool {
         let Some(buckets) = self.director.references().buckets.as_ref().and_then(|b| b.built()) else {
             return now.by_rules(None);
         };
-        let owners = owners.owners(buckets::hash(key));
+        let bucket = buckets::hash(key);
+        let owners = owners.owners(bucket);
         let state = if owners.is_empty() {
             Owners::None
         } else if owners.iter().any(|i| now.healthy(*i)) {
@@ -264,7 +263,7 @@ impl Pool {
         match buckets.service(state, &client, since_epoch(now.ctx)) {
             Service::Owner => {
                 self.count(Counter::BucketsOwner);
-                now.among(owners, None)
+                now.within(now.snapshot.owners_of(bucket))
             }
             Service::Anyone => now.by_rules(None),
             Service::TakenOver => {

@@ -1,7 +1,7 @@
 //! What a request reads: the endpoints of one answer, ranked.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dynamic_core::buckets::OwnerTable;
 use dynamic_core::membership::Rank;
@@ -12,6 +12,9 @@ use dynamic_core::session::{AffinityTable, AffinityTo};
 
 use crate::director::Director;
 use crate::vrt::Leaf;
+
+/// The buckets of RFC 3074.
+const BUCKETS: usize = 256;
 
 /// One address and port, and its backend in the engine.
 #[derive(Debug)]
@@ -46,6 +49,10 @@ pub(crate) struct Snapshot {
     /// Who owns which hash bucket.
     pub(super) owners: Option<OwnerTable>,
     affinity_to: AffinityTo,
+    /// Layouts of the groups of several endpoints that session keys name, and
+    /// of the owners of each bucket, each built when it is first needed.
+    groups: Box<[OnceLock<Layout>]>,
+    buckets: Box<[OnceLock<Layout>]>,
     /// There was no answer yet.
     pub(super) pending: bool,
 }
@@ -64,6 +71,8 @@ impl Snapshot {
             affinity: None,
             owners: None,
             affinity_to: AffinityTo::Endpoint,
+            groups: Box::default(),
+            buckets: Box::default(),
             pending: false,
         }
     }
@@ -93,7 +102,27 @@ impl Snapshot {
         let owners = references.buckets.as_ref().and_then(|b| b.built()).map(|buckets| {
             OwnerTable::new(buckets.assignment(), endpoints.iter().map(|e| (e.address, e.port, &*e.host)))
         });
-        Snapshot { endpoints: endpoints.into(), layout, affinity, owners, affinity_to, pending: false }
+        let layouts = |count: usize| (0..count).map(|_| OnceLock::new()).collect();
+        let groups = if affinity.is_some() { layouts(endpoints.len()) } else { Box::default() };
+        let buckets = if owners.is_some() { layouts(BUCKETS) } else { Box::default() };
+        Snapshot { endpoints: endpoints.into(), layout, affinity, owners, affinity_to, groups, buckets, pending: false }
+    }
+
+    /// The layout of the endpoints that a session key names.
+    pub(super) fn group(&self, group: usize) -> Option<&Layout> {
+        let members = self.affinity.as_ref()?.members(group);
+        Some(self.groups.get(group)?.get_or_init(|| self.subset(members)))
+    }
+
+    /// The layout of the owners of a bucket.
+    pub(super) fn owners_of(&self, bucket: u8) -> Option<&Layout> {
+        let owners = self.owners.as_ref()?.owners(bucket);
+        Some(self.buckets.get(usize::from(bucket))?.get_or_init(|| self.subset(owners)))
+    }
+
+    /// `some` in ascending order.
+    fn subset(&self, some: &[usize]) -> Layout {
+        self.layout.subset(|i| some.binary_search(&i).is_ok())
     }
 
     /// The key that binds a client to an endpoint, or to its host.

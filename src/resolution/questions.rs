@@ -32,14 +32,15 @@ pub(super) struct Subscriber {
     pub(super) pool: Arc<Pool>,
     pub(super) source: SourceId,
     pub(super) due: Instant,
-    /// The current time between two answers; those that are due within a
-    /// tenth of it are served together.
+    /// The current time between two answers. An answer counts for all that are
+    /// due within half of it, so that those who began at different times fall
+    /// into step: of any two, either the one or the other is.
     pub(super) interval: Duration,
 }
 
 impl Subscriber {
     fn is_due(&self, now: Instant) -> bool {
-        self.due <= now + self.interval / 10
+        self.due <= now + self.interval / 2
     }
 }
 

@@ -115,6 +115,9 @@ impl Worker {
             for (_, mut watched) in watched {
                 watched.stop(&mut self.questions, &HashSet::new());
             }
+            for director in vcl.directors() {
+                director.settle();
+            }
             vcl.graveyard.clear();
             drop(guard);
         }

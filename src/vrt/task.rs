@@ -217,15 +217,14 @@ impl<'c> Task<'c> {
         })
     }
 
-    /// Remembers that `attempt` chose this leaf.
+    /// Remembers that `attempt` chose this leaf. Of several choices in one
+    /// attempt the last counts: it is the one that is contacted.
     pub(crate) fn remember(&mut self, leaf: &Leaf, attempt: u32) {
         let made = Attempt { leaf: leaf.identity(), number: attempt };
         for node in self.nodes_mut() {
             if let Held::Choices(choices, used) = &mut node.held {
-                if choices[..(*used).min(CHOICES)]
-                    .iter()
-                    .any(|c| c.leaf == made.leaf && c.number == made.number)
-                {
+                if let Some(known) = choices.iter_mut().take(*used).find(|c| c.number == attempt) {
+                    *known = made;
                     return;
                 }
                 if let Some(free) = choices.get_mut(*used) {

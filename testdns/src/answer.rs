@@ -1,6 +1,6 @@
 //! Answers from the zone, right and wrong.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use hickory_proto::op::{Message, Query, ResponseCode};
@@ -17,7 +17,10 @@ use crate::zone::{Node, Order, RecordSet, Zone};
 const CHAIN: usize = 64;
 
 /// The addresses that `double` sends when it is given none.
-const DOUBLE: [&str; 2] = ["127.0.0.254", "2001:db8::254"];
+const DOUBLE: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(127, 0, 0, 254)),
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x254)),
+];
 
 /// What is sent for one query.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -127,9 +130,8 @@ impl Zone {
     fn negative(&self, asked: &Asked, code: ResponseCode, soa: bool) -> Message {
         let mut message = asked.answer(code);
         if soa && self.soa {
-            message
-                .authorities
-                .push(self.start_of_authority(asked.name()));
+            let record = self.start_of_authority(asked.name());
+            message.authorities.push(record);
         }
         message
     }
@@ -147,10 +149,12 @@ impl Zone {
 
     /// The right answer with these addresses of the type asked.
     fn other_answer(&self, asked: &Asked, addresses: &[IpAddr]) -> Message {
-        let defaults = DOUBLE.iter().filter_map(|text| text.parse().ok());
-        let given = addresses.iter().copied();
-        let values = given.chain(defaults.filter(|_| addresses.is_empty()));
-        let values = values.map(RData::from);
+        let addresses = if addresses.is_empty() {
+            &DOUBLE
+        } else {
+            addresses
+        };
+        let values = addresses.iter().copied().map(RData::from);
         let values = values.filter(|value| value.record_type() == asked.question.query_type);
         let record = |value| Record::from_rdata(asked.name().clone(), self.ttl, value);
         let mut message = asked.answer(ResponseCode::NoError);
@@ -164,11 +168,8 @@ impl Zone {
         let mut bytes = vec![high, low, 0x84, 0, 0, 1, 0, 1, 0, 0, 0, 0];
         // A label cannot begin with the bits 10 (RFC 1035, section 4.1.4).
         bytes.push(0xbf);
-        bytes.extend(
-            std::iter::repeat_with(|| self.random.next())
-                .take(6)
-                .flat_map(u64::to_be_bytes),
-        );
+        let noise = std::iter::repeat_with(|| self.random.next());
+        bytes.extend(noise.take(6).flat_map(u64::to_be_bytes));
         bytes
     }
 
@@ -184,20 +185,18 @@ impl Zone {
                 break Some(ResponseCode::NXDomain);
             };
             let sets = node.answering(record_type);
+            let found = sets
+                .iter()
+                .flat_map(|set| self.in_turn(&owner, record_type, set));
+            message.answers.extend(found);
             if !sets.is_empty() {
-                for set in sets {
-                    message
-                        .answers
-                        .extend(self.records(&owner, record_type, set));
-                }
                 break None;
             }
             let Some(set) = node.sets.get(&RecordType::CNAME) else {
                 break Some(ResponseCode::NoError);
             };
-            message
-                .answers
-                .extend(self.records(&owner, record_type, set));
+            let links = self.in_turn(&owner, record_type, set);
+            message.answers.extend(links);
             let alone = self.cname_only.find(&owner, record_type).is_some();
             let next = target(set).cloned();
             seen.push(owner);
@@ -222,7 +221,7 @@ impl Zone {
     }
 
     /// The records of a set in the order of this turn.
-    fn records(&self, owner: &Name, asked: RecordType, set: &RecordSet) -> Vec<Record> {
+    fn in_turn(&self, owner: &Name, asked: RecordType, set: &RecordSet) -> Vec<Record> {
         let case = self.cases.find(owner, asked);
         let shown = case.map_or_else(|| owner.clone(), |case| case.apply(owner));
         let record = |(value, ttl): (&RData, Option<u32>)| {
@@ -256,7 +255,7 @@ impl Zone {
             let node = self.records.applying(&srv.target).next();
             for record_type in [RecordType::A, RecordType::AAAA] {
                 let set = node.and_then(|node| node.sets.get(&record_type));
-                let found = set.map(|set| self.records(&srv.target, record_type, set));
+                let found = set.map(|set| self.in_turn(&srv.target, record_type, set));
                 records.extend(found.into_iter().flatten());
             }
         }

@@ -32,6 +32,7 @@ mod answer;
 mod command;
 pub mod control;
 mod count;
+mod dump;
 mod error;
 mod fault;
 mod message;

@@ -167,8 +167,8 @@ mod tests {
         assert_eq!(applying("test"), [1]);
         assert_eq!(applying("."), [1]);
         let wider = |text: &str| {
-            let wider = map.wider(&Pattern::parse(text).unwrap());
-            wider.copied().collect::<Vec<_>>()
+            let pattern = Pattern::parse(text).unwrap();
+            map.wider(&pattern).copied().collect::<Vec<_>>()
         };
         assert_eq!(wider("x.a.test"), [3, 2, 1]);
         assert_eq!(wider("*.a.test"), [2, 1]);

@@ -49,7 +49,7 @@ impl Server {
     /// As for [`start`](Self::start), or a wrong line.
     pub fn with_zone(listen: &[SocketAddr], zone: &str) -> Result<Self, StartError> {
         let zone = Zone::read(zone)?;
-        let ports = Ports::hold(listen)?;
+        let ports = Ports::take(listen)?;
         let addrs = ports.addrs();
         let shared = Arc::new(Shared::new(zone, ports));
         let (opened, is_open) = mpsc::channel();

@@ -1,9 +1,11 @@
 //! The sockets, opened and closed together.
 
-use std::io;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use std::{io, thread};
 
+use rustix::net::connect_unspec;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
@@ -12,8 +14,11 @@ use crate::error::StartError;
 use crate::server::Shared;
 use crate::transport::{serve_tcp, serve_udp};
 
-/// How many ports to try for one that is free for both protocols.
-const TRIES: usize = 64;
+/// How often to try again when a port is in use, and after which time. Port 0 may be free for one
+/// protocol only; and a server that has just ended may leave a copy of its socket to a process
+/// that is being started, until that runs its program.
+const TRIES: usize = 40;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -38,23 +43,18 @@ impl Tasks {
     }
 }
 
-/// One address, with a socket for each protocol.
+/// One address. Its sockets exist all the time, so that nobody else can take the port, even where
+/// they are shut.
 #[derive(Debug)]
 struct Port {
     addr: SocketAddr,
-    state: PortState,
-}
-
-#[derive(Debug)]
-enum PortState {
-    /// Served by tasks.
-    Open,
-    /// Bound, so that nobody else takes it, but not open: a TCP socket that does not listen
-    /// refuses connections, and a UDP socket that is connected (to itself) gets nothing from
-    /// others, who are told so by ICMP.
-    Held { tcp: Socket, udp: Socket },
-    /// An attempt to hold or to open it failed.
-    Lost,
+    /// Open, it is not connected. Shut, it is connected to itself: then it gets nothing from others,
+    /// and they are told so by ICMP.
+    udp: std::net::UdpSocket,
+    /// Never listens: it is what keeps the port. A port where nothing listens refuses connections.
+    _tcp: Socket,
+    /// Listens; only while the port is open.
+    listener: Option<Socket>,
 }
 
 /// All the addresses.
@@ -65,8 +65,8 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Takes the ports without opening them. Port 0 is any that is free for both protocols.
-    pub(crate) fn hold(addrs: &[SocketAddr]) -> Result<Self, StartError> {
+    /// Takes the ports without serving them. Port 0 is any that is free for both protocols.
+    pub(crate) fn take(addrs: &[SocketAddr]) -> Result<Self, StartError> {
         if addrs.is_empty() {
             return Err(StartError::NoAddress);
         }
@@ -74,7 +74,7 @@ impl Ports {
             ports: addrs
                 .iter()
                 .copied()
-                .map(Port::hold)
+                .map(Port::take)
                 .collect::<Result<_, _>>()?,
             tasks: Tasks::default(),
         })
@@ -87,37 +87,41 @@ impl Ports {
     /// Opens what is not open.
     pub(crate) fn open(&mut self, shared: &Arc<Shared>) -> Result<(), StartError> {
         let Self { ports, tasks } = self;
-        ports
-            .iter_mut()
-            .try_for_each(|port| port.open(shared, tasks))
-    }
-
-    /// Shuts all, keeps the ports, and drops what is under way, connections included.
-    pub(crate) async fn close(&mut self) -> Result<(), StartError> {
-        self.end().await;
-        for port in &mut self.ports {
-            *port = Port::hold(port.addr)?;
+        let shut = ports.iter_mut().filter(|port| port.listener.is_none());
+        for port in shut {
+            let opened = port.open(shared, tasks);
+            opened.map_err(|source| port.error(source))?;
         }
         Ok(())
     }
 
-    /// Shuts all and gives the ports up.
-    pub(crate) async fn end(&mut self) {
+    /// Shuts all, and drops what is under way, connections included.
+    pub(crate) async fn close(&mut self) -> Result<(), StartError> {
+        let shut = self.ports.iter_mut().map(|port| {
+            let shut = port.shut();
+            shut.map_err(|source| port.error(source))
+        });
+        let result = shut.fold(Ok(()), Result::and);
         self.tasks.end().await;
-        for port in &mut self.ports {
-            port.state = PortState::Lost;
-        }
+        result
+    }
+
+    /// Gives the ports up.
+    pub(crate) async fn end(&mut self) {
+        // There is nobody to be told what could not be shut; what is dropped is.
+        let _ = self.close().await;
+        self.ports.clear();
     }
 }
 
 impl Port {
-    fn hold(addr: SocketAddr) -> Result<Self, StartError> {
-        let tries = if addr.port() == 0 { TRIES } else { 1 };
-        let mut result = Self::try_hold(addr);
-        for _ in 1..tries {
+    fn take(addr: SocketAddr) -> Result<Self, StartError> {
+        let mut result = Self::try_take(addr);
+        for _ in 0..TRIES {
             match &result {
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                    result = Self::try_hold(addr);
+                    thread::sleep(PAUSE);
+                    result = Self::try_take(addr);
                 }
                 _ => break,
             }
@@ -125,47 +129,47 @@ impl Port {
         result.map_err(|source| StartError::Listen { addr, source })
     }
 
-    fn try_hold(addr: SocketAddr) -> io::Result<Self> {
+    fn try_take(addr: SocketAddr) -> io::Result<Self> {
         let tcp = bind(addr, Type::STREAM, Protocol::TCP)?;
         let addr = tcp.local_addr()?.as_socket().unwrap_or(addr);
-        let udp = bind(addr, Type::DGRAM, Protocol::UDP)?;
-        udp.connect(&SockAddr::from(addr))?;
         Ok(Self {
             addr,
-            state: PortState::Held { tcp, udp },
+            udp: bind(addr, Type::DGRAM, Protocol::UDP)?.into(),
+            _tcp: tcp,
+            listener: None,
         })
     }
 
-    fn open(&mut self, shared: &Arc<Shared>, tasks: &Tasks) -> Result<(), StartError> {
-        if let PortState::Lost = self.state {
-            *self = Self::hold(self.addr)?;
-        }
-        let PortState::Held { tcp, udp } = std::mem::replace(&mut self.state, PortState::Lost)
-        else {
-            self.state = PortState::Open;
-            return Ok(());
-        };
-        let opened = open(self.addr, tcp, udp);
-        let (tcp, udp) = opened.map_err(|source| StartError::Listen {
-            addr: self.addr,
-            source,
-        })?;
-        self.state = PortState::Open;
+    fn open(&mut self, shared: &Arc<Shared>, tasks: &Tasks) -> io::Result<()> {
+        let listener = bind(self.addr, Type::STREAM, Protocol::TCP)?;
+        listener.listen(BACKLOG)?;
+        let tcp = TcpListener::from_std(listener.try_clone()?.into())?;
+        connect_unspec(&self.udp)?;
+        let udp = UdpSocket::from_std(self.udp.try_clone()?)?;
         tasks.spawn(serve_udp(Arc::new(udp), Arc::clone(shared), tasks.clone()));
         tasks.spawn(serve_tcp(tcp, Arc::clone(shared), tasks.clone()));
+        self.listener = Some(listener);
         Ok(())
     }
-}
 
-fn open(addr: SocketAddr, tcp: Socket, udp: Socket) -> io::Result<(TcpListener, UdpSocket)> {
-    // There is no portable way to disconnect a socket.
-    drop(udp);
-    let udp = bind(addr, Type::DGRAM, Protocol::UDP)?;
-    tcp.listen(BACKLOG)?;
-    Ok((
-        TcpListener::from_std(tcp.into())?,
-        UdpSocket::from_std(udp.into())?,
-    ))
+    fn shut(&mut self) -> io::Result<()> {
+        if let Some(listener) = self.listener.take() {
+            // A process that is being started may have a copy for a moment: it must not listen
+            // either. Where the system cannot do this, dropping the socket has to do.
+            let _ = listener.shutdown(Shutdown::Both);
+        }
+        self.udp.connect(self.addr)?;
+        // What came before is not to be answered after.
+        while self.udp.recv(&mut [0]).is_ok() {}
+        Ok(())
+    }
+
+    fn error(&self, source: io::Error) -> StartError {
+        StartError::Listen {
+            addr: self.addr,
+            source,
+        }
+    }
 }
 
 fn bind(addr: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
@@ -176,7 +180,8 @@ fn bind(addr: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> 
         socket.set_only_v6(true)?;
     }
     if kind == Type::STREAM {
-        // Connections of an earlier server on this port may still be closing.
+        // For the second socket on the port, and for connections of an earlier server that are still
+        // closing.
         socket.set_reuse_address(true)?;
     } else {
         // Only a matter of speed.

@@ -20,7 +20,7 @@ pub fn key_hash(key: &[u8]) -> u64 {
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
 /// generators", OOPSLA 2014.
 #[must_use]
-pub(super) fn split(seed: u64, nth: u64) -> u64 {
+pub(crate) fn split(seed: u64, nth: u64) -> u64 {
     let mut z = seed.wrapping_add(nth.wrapping_add(1).wrapping_mul(GOLDEN));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -152,7 +152,7 @@ impl Layout {
         };
         let whole = ask.key.is_some() && rules.hash_scope == HashScope::All;
         let pools = if whole { self.whole() } else { &self.pools };
-        let first = if !whole && rules.overprovisioning >= 1.0 && self.tiers > 1 {
+        let drawn = (!whole && rules.overprovisioning >= 1.0 && self.tiers > 1).then(|| {
             spill::tier(
                 pools,
                 &self.stamp,
@@ -161,22 +161,17 @@ impl Layout {
                 ask.key,
                 ask.now,
             )
-        } else {
-            0
-        };
+        });
         for standing in [Standing::Fresh, Standing::Tried, Standing::Sick] {
-            if standing == Standing::Tried && !ask.retry {
-                continue;
-            }
-            gate.standing = standing;
-            let (pools, first) = if standing == Standing::Sick {
-                (&*self.pools, 0)
-            } else {
-                (pools, first)
+            let (pools, drawn) = match standing {
+                Standing::Fresh => (pools, drawn),
+                Standing::Tried if ask.retry => (pools, drawn),
+                Standing::Tried => continue,
+                Standing::Sick => (&*self.pools, None),
             };
-            let order = pools.iter().filter(|p| p.tier == first);
-            let order = order.chain(pools.iter().filter(|p| p.tier != first));
-            for pool in order {
+            gate.standing = standing;
+            let drawn = pools.iter().filter(|pool| drawn == Some(pool.tier));
+            for pool in drawn.chain(pools) {
                 let Some((position, overflowed)) = pick(pool, &gate, rules, ask.key) else {
                     continue;
                 };

@@ -43,24 +43,25 @@ fn from<L: Live, E: Fn(usize) -> bool>(
     gate: &Gate<'_, L, E>,
     start: u64,
 ) -> Option<(u64, usize)> {
-    let bottom = 1.0 / f64::from(pool.heaviest);
+    let heaviest = f64::from(pool.heaviest);
     let start = usize::try_from(start).unwrap_or(0);
     let seats = pool.seats.iter().enumerate();
     let round = seats.clone().skip(start).chain(seats.take(start));
     let mut least = None;
-    let mut least_load = f64::INFINITY;
+    let (mut least_flight, mut least_share) = (f64::INFINITY, 1.0);
     for (step, (position, seat)) in (0u64..).zip(round) {
         let index = seat.index();
         if !gate.open(index) {
             continue;
         }
-        let in_flight = f64::from(gate.live.in_flight(index));
-        let load = (in_flight + 1.0) / (f64::from(seat.share()) * gate.ramp(index));
-        if least.is_none() || load < least_load {
+        let flight = f64::from(gate.live.in_flight(index)) + 1.0;
+        let share = f64::from(seat.share()) * gate.ramp(index);
+        // Products instead of quotients: these are exact up to 2^53.
+        if least.is_none() || flight * least_share < least_flight * share {
             least = Some((step, position));
-            least_load = load;
+            (least_flight, least_share) = (flight, share);
         }
-        if load <= bottom {
+        if flight * heaviest <= share {
             break;
         }
     }

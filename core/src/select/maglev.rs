@@ -19,9 +19,9 @@
 //! - Endpoints take turns; in its turn one takes its first preference that is
 //!   still free, until the table is full. Equal weights: in order of identity, over
 //!   and over. Else each gets `q` slots, its exact share of `M` rounded by the
-//!   method of largest remainders (ties: in order of identity); its `k`-th slot (`k = 1 … q`) is taken in round
-//!   `ceil(k × q_max / q)`, each round in order of identity. An endpoint whose
-//!   share is less than a slot may have none.
+//!   method of largest remainders (ties: in order of identity); its `k`-th slot
+//!   (`k = 1 … q`) is taken in round `ceil(k × q_max / q)`, each round in order of
+//!   identity. An endpoint whose share is less than a slot may have none.
 //! - A key with hash `x` has its home in slot `floor(x × M / 2⁶⁴)`. If the
 //!   endpoint there cannot be chosen, the key's next ones are those in the
 //!   slots of the outputs 0, 1, …, 30 of `SplitMix64` seeded with `x`, then, with

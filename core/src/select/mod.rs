@@ -50,6 +50,7 @@ mod wheel;
 use std::cmp::Reverse;
 
 pub use hash::key_hash;
+pub(crate) use hash::split;
 pub use layout::Layout;
 pub use rules::{Algorithm, HashScope, Rules, RulesError};
 

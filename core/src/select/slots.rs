@@ -12,14 +12,14 @@ pub(super) enum Slots {
 impl Slots {
     /// A table of `positions`.
     pub(super) fn new(positions: Vec<u32>) -> Self {
-        let narrow: Result<Box<[u8]>, _> = positions.iter().map(|&p| u8::try_from(p)).collect();
-        if let Ok(slots) = narrow {
-            return Slots::Narrow(slots);
-        }
-        let middle: Result<Box<[u16]>, _> = positions.iter().map(|&p| u16::try_from(p)).collect();
-        match middle {
-            Ok(slots) => Slots::Middle(slots),
-            Err(_) => Slots::Wide(positions.into_boxed_slice()),
+        let top = positions.iter().copied().max().unwrap_or(0);
+        let each = positions.iter();
+        if u8::try_from(top).is_ok() {
+            Slots::Narrow(each.map(|&p| u8::try_from(p).unwrap_or(0)).collect())
+        } else if u16::try_from(top).is_ok() {
+            Slots::Middle(each.map(|&p| u16::try_from(p).unwrap_or(0)).collect())
+        } else {
+            Slots::Wide(positions.into_boxed_slice())
         }
     }
 

@@ -135,30 +135,40 @@ fn overflow_goes_to_the_next_endpoint_of_the_key() {
 
 #[test]
 fn the_last_one_that_is_neither_full_nor_sick_is_found() {
-    let n = 200;
-    let layout = flat(&vec![1; n]);
-    let mut world = World::new(n);
-    world.in_flight = vec![1000; n];
-    world.in_flight[150] = 0;
-    for i in 0..100 {
-        world.healthy[i] = false;
+    let layout = flat(&[1; 200]);
+    for last in (0..200).step_by(20) {
+        // Ten are healthy, nine of them hold 1000: ceil(1.1 × 9002 / 10) = 991.
+        let mut world = World::new(200);
+        for i in 0..200 {
+            world.healthy[i] = i % 20 == 0;
+            world.in_flight[i] = 1000;
+        }
+        world.in_flight[last] = 1;
+        for name in 0..50 {
+            let key = key_hash(format!("user-{name}").as_bytes());
+            let choice = choose(&layout, &rules(1.1), &world, &keyed(key));
+            assert_eq!(choice.index, last);
+        }
     }
+}
+
+#[test]
+fn what_the_tried_hold_counts() {
+    // ceil(1.1 × (95 + 1) / 3) = 36: neither of the others is full. Without what
+    // the tried one holds it would be ceil(1.1 × (35 + 1) / 2) = 20.
+    let layout = flat(&[1; 3]);
+    let mut world = World::new(3);
+    world.tried[0] = true;
+    world.in_flight = vec![60, 5, 30];
+    let mut seen = [0; 3];
     for name in 0..50 {
-        let key = key_hash(format!("user-{name}").as_bytes());
-        // With 1.1, the others are not full at an even load; here they are.
-        world.in_flight[150] = 0;
-        let choice = choose(&layout, &rules(1.1), &world, &keyed(key));
-        assert!(choice.index == 150 || world.in_flight[choice.index] < 1101);
+        let mut ask = keyed(key_hash(format!("user-{name}").as_bytes()));
+        ask.retry = true;
+        let choice = choose(&layout, &rules(1.1), &world, &ask);
+        assert!(!choice.overflowed);
+        seen[choice.index] += 1;
     }
-    world.in_flight[100..].fill(2000);
-    world.in_flight[150] = 0;
-    world.in_flight[0..100].fill(0);
-    let mut seen = vec![false; n];
-    for name in 0..200 {
-        let key = key_hash(format!("user-{name}").as_bytes());
-        seen[choose(&layout, &rules(1.1), &world, &keyed(key)).index] = true;
-    }
-    assert!(seen[..100].iter().all(|&seen| !seen));
+    assert!(seen[0] == 0 && seen[1] > 10 && seen[2] > 10, "{seen:?}");
 }
 
 #[test]

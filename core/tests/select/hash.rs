@@ -203,6 +203,13 @@ fn scope_tier_stays_in_the_tier_and_scope_all_ignores_it() {
     let ignored = homes(&tiered, &all, &World::new(6), &keys);
     assert_eq!(ignored, homes(&flat(&[1; 6]), &all, &World::new(6), &keys));
     assert!((0..6).all(|i| ignored.iter().filter(|&&home| home == i).count() > 400));
+    let far = |&key: &u64| choose(&tiered, &all, &World::new(6), &keyed(key));
+    let far = keys
+        .iter()
+        .map(far)
+        .find(|choice| choice.tier == 1)
+        .unwrap();
+    assert!(!far.spilled, "no preference, no spill");
     // Without a key the preference holds.
     assert!(choose(&tiered, &all, &World::new(6), &crate::world::PLAIN).index < 3);
 }
@@ -216,6 +223,6 @@ fn a_group_is_chosen_among_by_key_too() {
             .choose_among(&rules(), &World::new(9), &keyed(key), |i| i % 3 == 0)
             .unwrap();
         let other = choose(&group, &rules(), &World::new(9), &keyed(key));
-        assert!(one.index % 3 == 0 && other.index % 3 == 0);
+        assert!(one.index.is_multiple_of(3) && other.index.is_multiple_of(3));
     }
 }

@@ -22,6 +22,17 @@ fn the_least_loaded_is_chosen() {
 }
 
 #[test]
+fn an_idle_one_is_found_behind_one_that_is_nearly_idle() {
+    for idle in 0..3 {
+        let mut world = World::new(3);
+        world.in_flight = vec![1; 3];
+        world.in_flight[idle] = 0;
+        assert_eq!(choose(&flat(&[1; 3]), &rules(), &world, &PLAIN).index, idle);
+        assert_eq!(choose(&flat(&[3; 3]), &rules(), &world, &PLAIN).index, idle);
+    }
+}
+
+#[test]
 fn load_counts_per_weight() {
     let mut world = World::new(2);
     // (7 + 1) / 4 is less than (2 + 1) / 1.

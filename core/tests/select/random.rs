@@ -49,7 +49,7 @@ fn each_has_its_proportion() {
         ),
     ] {
         let world = World::new(weights.len());
-        let counts = tally(&flat(&weights), &rules(), &world, &PLAIN, 1_000_000);
+        let counts = tally(&flat(&weights), &rules(), &world, &PLAIN, 400_000);
         fits(&counts, &expected);
     }
 }

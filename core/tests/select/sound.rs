@@ -222,3 +222,42 @@ fn a_hundred_thousand_choices_all_end() {
     }
     assert!(chosen > 80_000);
 }
+
+#[test]
+fn a_choice_allocates_nothing_once_its_tables_are_there() {
+    let specs: Vec<Spec> = (0..40)
+        .map(|i| (i % 5, i % 3, 0, i % 4 > 0, i % 7 == 0, i % 6, 0.5))
+        .collect();
+    let (layout, world) = build(&specs);
+    for algorithm in [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least] {
+        for (overprovisioning, hash_balance) in [(0.0, 0.0), (1.4, 1.25)] {
+            for hash_scope in [HashScope::Tier, HashScope::All] {
+                let rules = Rules {
+                    algorithm,
+                    overprovisioning,
+                    hash_balance,
+                    hash_scope,
+                    slow_start: true,
+                };
+                let all = || {
+                    for i in 0..400u64 {
+                        let ask = Ask {
+                            key: (i % 2 == 0).then(|| mixed(i)),
+                            retry: i % 3 == 0,
+                            now: 1.0,
+                        };
+                        assert!(layout.choose(&rules, &world, &ask).is_some());
+                        assert!(
+                            layout
+                                .choose_among(&rules, &world, &ask, |i| i % 2 == 0)
+                                .is_some()
+                        );
+                    }
+                };
+                all();
+                let seen = allocation_counter::measure(all);
+                assert_eq!(seen.count_total, 0, "{rules:?}");
+            }
+        }
+    }
+}

@@ -51,7 +51,8 @@ fn lower_priority_comes_first_then_higher_score() {
 #[test]
 fn nothing_is_an_ordinary_layout() {
     let layout = Layout::new(&[], 7);
-    assert!(layout.is_empty() && layout.len() == 0 && layout.tiers() == 0);
+    assert!(layout.is_empty());
+    assert_eq!(layout.tiers(), 0);
     layout.prepare(&Rules::default());
     for rules in [Rules::default(), spilling(1.4)] {
         for ask in [PLAIN, RETRY, keyed(1)] {
@@ -192,6 +193,33 @@ fn loads_follow_the_capacities() {
     // Not enough in all tiers: 0.28 and 0.14 are scaled up.
     let both: Vec<usize> = (0..8).chain(10..19).collect();
     close(&parts(1.4, &both, 2), &[2.0 / 3.0, 1.0 / 3.0]);
+}
+
+#[test]
+fn weight_0_adds_no_capacity() {
+    let weights = [1, 1, 0, 0, 1].into_iter().zip([0, 0, 0, 0, 1]);
+    let members = ids(5).into_iter().zip(weights);
+    let members: Vec<_> = members.map(|(id, (w, p))| (id, w, p, 0)).collect();
+    let layout = layout(&members);
+    let counts = tally(
+        &layout,
+        &spilling(1.4),
+        &World::without(5, &[0]),
+        &PLAIN,
+        10_000,
+    );
+    assert!((6800..7200).contains(&counts[1]), "{counts:?}");
+    assert_eq!(counts[1] + counts[4], 10_000);
+    // With nothing of weight in any tier, what has none serves.
+    let world = World::without(5, &[0, 1, 4]);
+    let counts = tally(
+        &Layout::subset(&layout, |_| true),
+        &spilling(1.4),
+        &world,
+        &PLAIN,
+        10,
+    );
+    assert_eq!(counts, [0, 0, 5, 5, 0]);
 }
 
 #[test]

@@ -14,7 +14,9 @@ async fn an_alias_leads_on_and_its_ttl_counts() {
          set b.test CNAME c.test ttl=50
          set c.test A 192.0.2.1 ttl=500",
     );
-    let lookup = resolver(settings(&[&dns], LONG)).host("a.test", false).await;
+    let lookup = resolver(settings(&[&dns], LONG))
+        .host("a.test", false)
+        .await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     assert_eq!(lookup.answer.v4.unwrap().ttl, Some(Duration::from_secs(5)));
     assert_eq!(lookup.answer.v6, Err(Failure::NoData));
@@ -30,7 +32,9 @@ async fn a_target_that_the_answer_does_not_tell_is_asked_for() {
          set b.test A 192.0.2.1 ttl=500
          cname-only a.test on",
     );
-    let lookup = resolver(settings(&[&dns], LONG)).host("a.test", false).await;
+    let lookup = resolver(settings(&[&dns], LONG))
+        .host("a.test", false)
+        .await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     assert_eq!(lookup.answer.v4.unwrap().ttl, Some(Duration::from_secs(5)));
     assert_eq!(lookup.answer.v6, Err(Failure::NoData));
@@ -108,19 +112,34 @@ async fn a_service_has_its_records() {
          set _alias._tcp.a.test CNAME _http._tcp.a.test ttl=3",
     );
     let resolver = resolver(settings(&[&dns], LONG));
-    let answer = resolver.srv("_http._tcp.a.test", false).await.answer.unwrap();
+    let answer = resolver
+        .srv("_http._tcp.a.test", false)
+        .await
+        .answer
+        .unwrap();
     let mut records = answer.records;
     records.sort();
     assert_eq!(
         records,
-        [record(10, 5, 8080, "one.test"), record(20, 0, 0, "two.test")]
+        [
+            record(10, 5, 8080, "one.test"),
+            record(20, 0, 0, "two.test")
+        ]
     );
     assert_eq!(answer.ttl, Some(Duration::from_secs(30)));
 
-    let answer = resolver.srv("_none._tcp.a.test", false).await.answer.unwrap();
+    let answer = resolver
+        .srv("_none._tcp.a.test", false)
+        .await
+        .answer
+        .unwrap();
     assert_eq!(answer.records, [record(0, 0, 0, "")]);
 
-    let answer = resolver.srv("_alias._tcp.a.test", false).await.answer.unwrap();
+    let answer = resolver
+        .srv("_alias._tcp.a.test", false)
+        .await
+        .answer
+        .unwrap();
     assert_eq!(answer.records.len(), 2);
     assert_eq!(answer.ttl, Some(Duration::from_secs(3)));
     assert_eq!(dns.count("* A"), 0);
@@ -141,7 +160,11 @@ async fn a_service_fails_as_a_host_does() {
         ("_junk._tcp.a.test", Failure::Malformed),
         ("_x._tcp.localhost", Failure::NxDomain),
     ] {
-        assert_eq!(resolver.srv(name, false).await.answer, Err(failure), "{name}");
+        assert_eq!(
+            resolver.srv(name, false).await.answer,
+            Err(failure),
+            "{name}"
+        );
     }
     assert_eq!(dns.count("_x._tcp.localhost"), 0);
 }

@@ -43,7 +43,10 @@ fn conf(dns: &Dns, more: &str) -> String {
 async fn the_systems_servers_and_search_list_are_used() {
     let dns = Dns::new("set web.one.test A 192.0.2.1");
     let system = System::new();
-    system.write("resolv.conf", &conf(&dns, "search one.test\noptions timeout:30"));
+    system.write(
+        "resolv.conf",
+        &conf(&dns, "search one.test\noptions timeout:30"),
+    );
     let resolver = Resolver::new(Settings::default(), system.files());
     let lookup = resolver.host("web", false).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
@@ -84,7 +87,10 @@ async fn a_change_of_the_configuration_is_seen() {
     let lookup = resolver.host("a.test", false).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
 
-    system.write("resolv.conf", &conf(&new, "search two.test\noptions timeout:30"));
+    system.write(
+        "resolv.conf",
+        &conf(&new, "search two.test\noptions timeout:30"),
+    );
     let lookup = resolver.host("a.test", false).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.2"));
     let lookup = resolver.host("web", false).await;
@@ -158,6 +164,8 @@ async fn the_system_is_left_alone_where_the_settings_say_so() {
         from_os: false,
         ..Settings::default()
     };
-    let lookup = Resolver::new(settings, system.files()).host("a.test", false).await;
+    let lookup = Resolver::new(settings, system.files())
+        .host("a.test", false)
+        .await;
     assert_eq!(lookup.answer.v4, Err(Failure::NoServers));
 }

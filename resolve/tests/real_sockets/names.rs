@@ -148,16 +148,8 @@ async fn a_namespace_that_is_not_listed_is_not_used() {
             one("192.0.2.1"),
             Err(Failure::NxDomain),
         ),
-        (
-            vec![Namespace::Dns],
-            one("192.0.2.77"),
-            one("192.0.2.2"),
-        ),
-        (
-            vec![],
-            Err(Failure::NoServers),
-            Err(Failure::NoServers),
-        ),
+        (vec![Namespace::Dns], one("192.0.2.77"), one("192.0.2.2")),
+        (vec![], Err(Failure::NoServers), Err(Failure::NoServers)),
     ] {
         let settings = Settings {
             namespaces,

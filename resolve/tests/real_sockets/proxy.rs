@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 
 /// What the proxy does with connections.
@@ -94,20 +94,31 @@ async fn pass<S: AsyncRead + AsyncWrite + Unpin>(
         return;
     };
     let mut outer = TcpStream::connect(to).await.unwrap();
-    let hung = loop {
-        tokio::select! {
-            biased;
-            changed = mode.wait_for(|mode| *mode != Mode::Pass) => {
-                match changed.map(|mode| *mode) {
-                    Ok(Mode::Hang) => break true,
-                    _ => break false,
-                }
-            }
-            _ = copy_bidirectional(&mut inner, &mut outer) => break false,
+    let hung = tokio::select! {
+        biased;
+        changed = mode.wait_for(|mode| *mode != Mode::Pass) => {
+            changed.is_ok_and(|mode| *mode == Mode::Hang)
         }
+        _ = copy_bidirectional(&mut inner, &mut outer) => false,
     };
     if hung {
         // Until it is told otherwise; a connection that hung stays so.
         let _ = mode.wait_for(|mode| *mode == Mode::Close).await;
     }
+}
+
+/// Passes datagrams on; nothing listens on its port for TCP.
+pub(crate) async fn udp_only(to: SocketAddr) -> SocketAddr {
+    let outside = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = outside.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut buffer = [0; 2048];
+        while let Ok((length, from)) = outside.recv_from(&mut buffer).await {
+            let inside = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            inside.send_to(&buffer[..length], to).await.unwrap();
+            let length = inside.recv(&mut buffer).await.unwrap();
+            outside.send_to(&buffer[..length], from).await.unwrap();
+        }
+    });
+    address
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use dynamic_core::answer::Failure;
 use dynamic_resolve::{Settings, Transport};
 
-use crate::support::{Dns, LONG, SHORT, both, family, one, over, resolver, settings};
+use crate::support::{
+    Dns, ENDLESS, LONG, SHORT, both, family, one, over, resolver, settings, soon,
+};
 
 const ZONE: &str = "set a.test A 192.0.2.1\nset a.test AAAA 2001:db8::1\n";
 
@@ -42,11 +44,14 @@ async fn the_next_server_is_asked_when_one_fails() {
     ] {
         let (first, second) = (Dns::new(ZONE), Dns::new(ZONE));
         first.tell(&format!("fail a.test A {mode}"));
-        let lookup = resolver(settings(&[&first, &second], LONG * 10))
-            .host("a.test", false)
-            .await;
+        let resolver = resolver(settings(&[&first, &second], ENDLESS));
+        let lookup = soon(resolver.host("a.test", false)).await;
         assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"), "{mode}");
-        let told: Vec<_> = lookup.faults.iter().map(|it| (it.server, it.failure)).collect();
+        let told: Vec<_> = lookup
+            .faults
+            .iter()
+            .map(|it| (it.server, it.failure))
+            .collect();
         assert_eq!(told, [(first.address(), failure)], "{mode}");
         assert_eq!(second.count("a.test AAAA"), 0, "{mode}");
     }
@@ -54,14 +59,11 @@ async fn the_next_server_is_asked_when_one_fails() {
 
 #[tokio::test]
 async fn a_closed_port_is_passed_over_at_once() {
-    for transports in [
-        vec![Transport::Udp, Transport::Tcp],
-        vec![Transport::Tcp],
-    ] {
+    for transports in [vec![Transport::Udp, Transport::Tcp], vec![Transport::Tcp]] {
         let (first, second) = (Dns::new(ZONE), Dns::new(ZONE));
         first.tell("down closed");
-        let servers = settings(&[&first, &second], LONG * 10);
-        let lookup = resolver(over(&transports, servers)).host("a.test", false).await;
+        let resolver = resolver(over(&transports, settings(&[&first, &second], ENDLESS)));
+        let lookup = soon(resolver.host("a.test", false)).await;
         assert_eq!(both(&lookup.answer).len(), 2);
     }
 }
@@ -71,7 +73,9 @@ async fn all_failures_together_are_the_one_that_says_most() {
     let (first, second) = (Dns::new(ZONE), Dns::new(ZONE));
     first.tell("fail * drop");
     second.tell("fail * refused");
-    let lookup = resolver(settings(&[&first, &second], SHORT)).host("a.test", false).await;
+    let lookup = resolver(settings(&[&first, &second], SHORT))
+        .host("a.test", false)
+        .await;
     assert_eq!(lookup.answer.v4, Err(Failure::Refused));
     let mut told: Vec<_> = lookup
         .faults
@@ -98,7 +102,9 @@ async fn of_three_servers_the_last_one_is_enough() {
     servers[1].tell("down drop");
     let all: Vec<&Dns> = servers.iter().collect();
     let timeout = Duration::from_secs(1);
-    let lookup = resolver(settings(&all, timeout)).host("a.test", false).await;
+    let lookup = resolver(settings(&all, timeout))
+        .host("a.test", false)
+        .await;
     assert_eq!(both(&lookup.answer).len(), 2);
 }
 
@@ -148,7 +154,7 @@ async fn a_silent_name_is_not_a_silent_server() {
     let (first, second) = (Dns::new(ZONE), Dns::new(ZONE));
     first.tell("fail hole.test drop");
     second.tell("fail hole.test drop");
-    let resolver = resolver(settings(&[&first, &second], SHORT));
+    let resolver = resolver(settings(&[&first, &second], Duration::from_secs(1)));
     let hole = tokio::spawn({
         let resolver = resolver.clone();
         async move { resolver.host("hole.test", false).await }
@@ -172,7 +178,11 @@ async fn servers_take_turns_where_the_system_says_so() {
         let address = dns.address();
         format!("nameserver [{}]:{}\n", address.ip(), address.port())
     };
-    let text = format!("{}{}options rotate timeout:30\n", line(&first), line(&second));
+    let text = format!(
+        "{}{}options rotate timeout:30\n",
+        line(&first),
+        line(&second)
+    );
     std::fs::write(&conf, text).unwrap();
     let files = dynamic_resolve::SystemFiles::new(conf, "/nonexistent/hosts");
     let resolver = dynamic_resolve::Resolver::new(Settings::default(), files);

@@ -5,8 +5,10 @@ use std::time::Duration;
 use dynamic_core::answer::Failure;
 use dynamic_resolve::{Resolver, Settings, Transport};
 
-use crate::proxy::{Mode, Proxy};
-use crate::support::{Dns, LONG, SHORT, family, name_server, one, over, resolver, settings};
+use crate::proxy::{Mode, Proxy, udp_only};
+use crate::support::{
+    Dns, ENDLESS, LONG, SHORT, family, name_server, one, over, resolver, settings, soon,
+};
 
 const ZONE: &str = "set a.test A 192.0.2.1\nset *.many.test A 192.0.2.2\n";
 
@@ -76,7 +78,7 @@ async fn a_server_that_closes_every_connection_is_a_failure() {
 async fn a_connection_that_went_silent_is_replaced_within_the_same_lookup() {
     let dns = Dns::new(ZONE);
     let proxy = Proxy::tcp(dns.address()).await;
-    let resolver = resolver(through(&proxy, SHORT * 4));
+    let resolver = resolver(through(&proxy, SHORT * 2));
     good(&resolver).await;
     proxy.set(Mode::Hang);
     let lookup = resolver.host("a.test", false).await;
@@ -139,10 +141,7 @@ fn a_resolver_outlives_its_runtime() {
             .unwrap()
     };
     let dns = Dns::new(ZONE);
-    for transports in [
-        vec![Transport::Udp, Transport::Tcp],
-        vec![Transport::Tcp],
-    ] {
+    for transports in [vec![Transport::Udp, Transport::Tcp], vec![Transport::Tcp]] {
         let resolver = resolver(over(&transports, settings(&[&dns], LONG)));
         for _ in 0..3 {
             runtime().block_on(good(&resolver));
@@ -153,17 +152,22 @@ fn a_resolver_outlives_its_runtime() {
 #[tokio::test]
 async fn the_next_transport_is_used_where_the_first_does_not_work() {
     let dns = Dns::new(ZONE);
-    let proxy = Proxy::tcp(dns.address()).await;
-    // The proxy knows no UDP.
-    let resolver = resolver(over(
-        &[Transport::Tcp, Transport::Udp],
-        settings(&[&dns], LONG),
-    ));
+    let settings = Settings {
+        nameservers: vec![name_server(udp_only(dns.address()).await)],
+        ..settings(&[], ENDLESS)
+    };
+    let tcp_first = resolver(over(&[Transport::Tcp, Transport::Udp], settings.clone()));
+    soon(good(&tcp_first)).await;
+    let tcp_only = resolver(over(&[Transport::Tcp], settings));
+    let lookup = soon(tcp_only.host("a.test", false)).await;
+    assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
+}
+
+#[tokio::test]
+async fn the_first_transport_that_works_is_the_only_one() {
+    let dns = Dns::new(ZONE);
+    let transports = [Transport::Tcp, Transport::Udp];
+    let resolver = resolver(over(&transports, settings(&[&dns], LONG)));
     good(&resolver).await;
-    assert_eq!(dns.count("* udp"), 0);
-    proxy.set(Mode::Close);
-    dns.tell("fail * close");
-    let lookup = resolver.host("a.test", false).await;
-    assert_eq!(lookup.answer.v4, Err(Failure::Timeout));
-    assert!(dns.count("a.test A udp") > 0);
+    assert_eq!((dns.count("* tcp"), dns.count("* udp")), (2, 0));
 }

@@ -13,7 +13,7 @@ use testdns::Server;
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 /// For what does not answer.
-pub(crate) const SHORT: Duration = Duration::from_millis(200);
+pub(crate) const SHORT: Duration = Duration::from_millis(400);
 
 /// A name server.
 #[derive(Clone)]
@@ -95,6 +95,20 @@ pub(crate) fn both(answer: &HostAnswer) -> Vec<String> {
 }
 
 /// One address, a good answer.
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "it is compared with what `family` returns"
+)]
 pub(crate) fn one(address: &str) -> Result<Vec<String>, Failure> {
     Ok(vec![address.to_owned()])
+}
+
+/// For what must not take as long as the timeout that it has.
+pub(crate) const ENDLESS: Duration = Duration::from_secs(200);
+
+/// Awaits what must come well before [`ENDLESS`].
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LONG, future)
+        .await
+        .expect("it took too long")
 }

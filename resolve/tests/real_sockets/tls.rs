@@ -7,6 +7,7 @@ use dynamic_core::answer::Failure;
 use dynamic_core::resolv::NameServer;
 use dynamic_resolve::{Lookup, Resolver, Settings, SystemFiles, Transport};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio::process::Command;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -165,6 +166,37 @@ async fn all_questions_share_a_connection_and_a_lost_one_is_replaced() {
         front.set(Mode::Close);
         front.closed(round).await;
         front.set(Mode::Pass);
+    }
+}
+
+/// The variable belongs to a process, so the lookup is made in one of its own:
+/// this test again, told the server.
+#[tokio::test]
+async fn the_authorities_of_the_system_are_those_of_ssl_cert_file() {
+    const SERVER: &str = "TEST_TLS_SERVER";
+    if let Ok(server) = std::env::var(SERVER) {
+        let settings = Settings {
+            nameservers: vec![NameServer::parse(&server).unwrap()],
+            ..settings(&[], LONG)
+        };
+        let lookup = ask(settings, crate::support::no_files()).await;
+        assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
+        return;
+    }
+    let (authority, dns) = (Authority::new(), Dns::new(ZONE));
+    let front = authority.front("dns.example", &dns).await;
+    let this = std::thread::current().name().unwrap().to_owned();
+    for (file, good) in [("ca.pem", true), ("none.pem", false)] {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &this])
+            .env(SERVER, format!("{}#dns.example", front.address))
+            .env("SSL_CERT_FILE", authority.dir.path().join(file))
+            .env_remove("SSL_CERT_DIR")
+            .output();
+        let child = child.await.unwrap();
+        let text = String::from_utf8_lossy(&child.stdout);
+        assert!(text.contains("running 1 test"), "{text}");
+        assert_eq!(child.status.success(), good, "{text}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The whole server down, up, started again.
 
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use hickory_proto::op::ResponseCode;
@@ -147,11 +147,14 @@ fn all_addresses_of_both_families_can_be_given_with_one_port() {
     give(&any4, &["down closed", "up"]);
     let any6 = Server::start(&[SocketAddr::from(([0; 16], port))]).unwrap();
     assert_eq!(any6.addr().port(), port);
-    let local = SocketAddr::from(([127, 0, 0, 1], port));
-    assert_eq!(
-        code(&Udp::to(local).ask("a.test", A)),
-        ResponseCode::NXDomain
-    );
+    for local in [
+        SocketAddr::from(([127, 0, 0, 1], port)),
+        SocketAddr::from(([127, 0, 0, 2], port)),
+        SocketAddr::from((Ipv6Addr::LOCALHOST, port)),
+    ] {
+        let answer = Udp::to(local).ask("a.test", A);
+        assert_eq!(code(&answer), ResponseCode::NXDomain);
+    }
 }
 
 #[test]
