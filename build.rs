@@ -6,6 +6,7 @@
 
 use std::env;
 use std::error::Error;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -88,7 +89,12 @@ fn vmodtool(engine: &Engine, out: &Path) -> Result<String> {
     // vrt.h refuses to follow cache.h, which includes it.
     let table: String = generated
         .lines()
-        .filter(|line| !matches!(*line, "#include \"config.h\"" | "#include \"vdef.h\"" | "#include \"vrt.h\""))
+        .filter(|line| {
+            !matches!(
+                *line,
+                "#include \"config.h\"" | "#include \"vdef.h\"" | "#include \"vrt.h\""
+            )
+        })
         .flat_map(|line| [line, "\n"])
         .collect();
     fs::write(out.join("vcc_dynamic_table.h"), table)?;
@@ -97,8 +103,14 @@ fn vmodtool(engine: &Engine, out: &Path) -> Result<String> {
 
 /// The text between two marks, both excluded.
 fn between<'t>(text: &'t str, from: &str, to: &str) -> Result<&'t str> {
-    let start = text.find(from).ok_or_else(|| format!("vmodtool: no {from:?}"))? + from.len();
-    let end = text[start..].find(to).ok_or_else(|| format!("vmodtool: no {to:?}"))? + start;
+    let start = text
+        .find(from)
+        .ok_or_else(|| format!("vmodtool: no {from:?}"))?
+        + from.len();
+    let end = text[start..]
+        .find(to)
+        .ok_or_else(|| format!("vmodtool: no {to:?}"))?
+        + start;
     Ok(&text[start..end])
 }
 
@@ -126,22 +138,45 @@ fn compile_json(generated: &str, engine: &Engine, out: &Path) -> Result<()> {
 /// The part of `Vmod_dynamic_Data` and of the table that is text, as Rust.
 fn write_constants(generated: &str, out: &Path) -> Result<()> {
     let file_id = between(generated, ".file_id =\t\"", "\"")?;
-    let mut rust = format!("/// Names this very build of the interface.\npub(crate) const FILE_ID: &CStr = c\"{file_id}\";\n");
     let table = between(generated, "struct Vmod_vmod_dynamic_Func {", "};")?;
     let enums: Vec<&str> = table
         .lines()
-        .filter_map(|line| line.trim().strip_prefix("VCL_ENUM")?.trim().strip_prefix("*enum_"))
+        .filter_map(|line| {
+            line.trim()
+                .strip_prefix("VCL_ENUM")?
+                .trim()
+                .strip_prefix("*enum_")
+        })
         .filter_map(|name| name.strip_suffix(';'))
         .collect();
-    rust.push_str("macro_rules! with_enums {\n    ($table:ident { $($field:tt)* }) => {\n        $table {\n            $($field)*\n");
+    let mut rust = String::new();
+    writeln!(rust, "/// Names this very build of the interface.")?;
+    writeln!(rust, "pub(crate) const FILE_ID: &CStr = c\"{file_id}\";")?;
+    writeln!(rust, "macro_rules! with_enums {{")?;
+    writeln!(
+        rust,
+        "    ($table:ident {{ $($field:tt)* }}) => {{ $table {{ $($field)*"
+    )?;
     for name in &enums {
-        rust.push_str(&format!("            enum_{name}: (&raw const enum_values::{name}).cast_mut().cast(),\n"));
+        writeln!(
+            rust,
+            "        enum_{name}: (&raw const enum_values::{name}).cast_mut().cast(),"
+        )?;
     }
-    rust.push_str("        }\n    };\n}\n/// The words that VCL may write, each by its own address.\n#[allow(non_upper_case_globals, missing_docs)]\npub(crate) mod enum_values {\n    use super::Word;\n");
+    writeln!(rust, "    }} }};\n}}")?;
+    writeln!(
+        rust,
+        "/// The words that VCL may write, each by its own address."
+    )?;
+    writeln!(rust, "#[allow(non_upper_case_globals, missing_docs)]")?;
+    writeln!(rust, "pub(crate) mod enum_values {{\n    use super::Word;")?;
     for name in &enums {
-        rust.push_str(&format!("    pub(crate) static {name}: Word = Word::new(c\"{name}\");\n"));
+        writeln!(
+            rust,
+            "    pub(crate) static {name}: Word = Word::new(c\"{name}\");"
+        )?;
     }
-    rust.push_str("}\n");
+    writeln!(rust, "}}")?;
     fs::write(out.join("constants.rs"), rust)?;
     Ok(())
 }
@@ -165,7 +200,12 @@ fn bindings(engine: &Engine, out: &Path) -> Result<()> {
         .rust_edition(bindgen::RustEdition::Edition2024);
     let text = builder
         .generate()
-        .map_err(|e| format!("bindgen on the headers of {} {}: {e}", engine.package, engine.version))?
+        .map_err(|e| {
+            format!(
+                "bindgen on the headers of {} {}: {e}",
+                engine.package, engine.version
+            )
+        })?
         .to_string();
     fs::write(out.join("bindings.rs"), text)?;
     Ok(())

@@ -73,7 +73,10 @@ impl BucketsObject {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Buckets) -> Result<(), String>) -> Result<(), String> {
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Buckets) -> Result<(), String>,
+    ) -> Result<(), String> {
         match &mut *lock(&self.building) {
             Some(buckets) => change(buckets),
             None => Err("only in vcl_init".into()),
@@ -81,17 +84,30 @@ impl BucketsObject {
     }
 
     pub(crate) fn assign(&self, server: &str, list: &str) -> Result<(), String> {
-        self.change(|b| b.assignment_mut().assign(server, list).map_err(|e| e.to_string()))
+        self.change(|b| {
+            b.assignment_mut()
+                .assign(server, list)
+                .map_err(|e| e.to_string())
+        })
     }
 
     pub(crate) fn assign_bitmap(&self, server: &str, hex: &str) -> Result<(), String> {
-        self.change(|b| b.assignment_mut().assign_bitmap(server, hex).map_err(|e| e.to_string()))
+        self.change(|b| {
+            b.assignment_mut()
+                .assign_bitmap(server, hex)
+                .map_err(|e| e.to_string())
+        })
     }
 
     /// `.bitmap()`: the buckets of a server.
     pub(crate) fn bitmap(&self, ctx: Ctx<'_>, server: &str) -> Result<String, String> {
-        self.read(ctx, |b| b.assignment().buckets(server).map(|set| set.to_string()).map_err(|e| e.to_string()))
-            .unwrap_or_else(|| Err("no buckets".into()))
+        self.read(ctx, |b| {
+            b.assignment()
+                .buckets(server)
+                .map(|set| set.to_string())
+                .map_err(|e| e.to_string())
+        })
+        .unwrap_or_else(|| Err("no buckets".into()))
     }
 
     /// `.hash()`: the bucket of a key.
@@ -101,6 +117,7 @@ impl BucketsObject {
 
     /// `.serves()`: whether a server of the group serves a client.
     pub(crate) fn serves(&self, ctx: Ctx<'_>, server: &str, client: &Client<'_>) -> bool {
-        self.read(ctx, |b| b.serves(server, client, since_epoch(ctx))).unwrap_or(false)
+        self.read(ctx, |b| b.serves(server, client, since_epoch(ctx)))
+            .unwrap_or(false)
     }
 }

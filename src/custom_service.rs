@@ -29,9 +29,17 @@ impl CustomService {
     ///
     /// # Errors
     /// When the VCL is leaving.
-    pub(crate) fn new(ctx: Ctx<'_>, name: &str, director: Arc<Director>) -> Result<Arc<Self>, String> {
+    pub(crate) fn new(
+        ctx: Ctx<'_>,
+        name: &str,
+        director: Arc<Director>,
+    ) -> Result<Arc<Self>, String> {
         let pool = director.custom_service(ctx, name)?;
-        Ok(Arc::new(CustomService { name: name.to_owned(), director, pool }))
+        Ok(Arc::new(CustomService {
+            name: name.to_owned(),
+            director,
+            pool,
+        }))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -73,7 +81,12 @@ impl CustomService {
     ///
     /// # Errors
     /// The argument that cannot be accepted, its value and what can.
-    pub(crate) fn add_preferred(&self, host: &str, port: &str, acl: Option<Acl>) -> Result<(), String> {
+    pub(crate) fn add_preferred(
+        &self,
+        host: &str,
+        port: &str,
+        acl: Option<Acl>,
+    ) -> Result<(), String> {
         self.add(host, port, "MATCH", acl, 0, 1)?;
         self.add(host, port, "NOMATCH", acl, 1, 1)
     }

@@ -19,7 +19,10 @@ use crate::pool::{Authority, Call, Kind, NewPool, Pool, Target};
 use crate::resolver::ResolverObject;
 use crate::session::SessionObject;
 use crate::sync::lock;
-use crate::vrt::{Acl, Chosen, Ctx, Handed, HeaderName, Leaf, LeafError, LeafPlan, OffTask, Probe, Tag, Task, Via, task_line};
+use crate::vrt::{
+    Acl, Chosen, Ctx, Handed, HeaderName, Leaf, LeafError, LeafPlan, OffTask, Probe, Tag, Task,
+    Via, task_line,
+};
 
 /// Most names of one director. `Host` headers come from strangers: without a
 /// bound they could fill the memory with names.
@@ -109,7 +112,10 @@ struct Key {
 
 impl Key {
     fn new(host: &[u8], port: &[u8], authority: Option<&[u8]>) -> Option<Self> {
-        let mut key = Key { room: [0; KEY_ROOM], used: 0 };
+        let mut key = Key {
+            room: [0; KEY_ROOM],
+            used: 0,
+        };
         // An empty authority is another thing than none.
         let given: &[u8] = if authority.is_some() { b"/" } else { b"" };
         for part in [host, port, given, authority.unwrap_or_default()] {
@@ -127,7 +133,9 @@ impl Key {
     /// The same, of parts of any length.
     fn boxed(host: &[u8], port: &[u8], authority: Option<&[u8]>) -> Box<[u8]> {
         let given: &[u8] = if authority.is_some() { b"/" } else { b"" };
-        [host, port, given, authority.unwrap_or_default(), b""].join(&0).into()
+        [host, port, given, authority.unwrap_or_default(), b""]
+            .join(&0)
+            .into()
     }
 }
 
@@ -199,7 +207,11 @@ impl Director {
 
     /// How names are looked up.
     pub(crate) fn resolver(&self) -> ResolverSettings {
-        self.references.resolver.as_ref().map(|r| r.settings()).unwrap_or_default()
+        self.references
+            .resolver
+            .as_ref()
+            .map(|r| r.settings())
+            .unwrap_or_default()
     }
 
     /// How much older than now a name's last use may be before it is written
@@ -223,7 +235,9 @@ impl Director {
     pub(crate) fn prefer(&self, acl: Acl, score: i64) -> Result<(), String> {
         const MOST: i64 = 1_000_000;
         if !(-MOST..=MOST).contains(&score) {
-            return Err(format!("prefer: score = {score}: must be -{MOST} to {MOST}"));
+            return Err(format!(
+                "prefer: score = {score}: must be -{MOST} to {MOST}"
+            ));
         }
         lock(&self.preferences).push((acl, score));
         self.prefers.store(true, Ordering::Relaxed);
@@ -237,7 +251,9 @@ impl Director {
 
     /// Whether the whitelist lets an address pass.
     pub(crate) fn allows(&self, ctx: &mut OffTask<'_>, address: IpAddr) -> bool {
-        self.references.whitelist.is_none_or(|acl| acl.matches(ctx, address))
+        self.references
+            .whitelist
+            .is_none_or(|acl| acl.matches(ctx, address))
     }
 
     /// The sum of the scores of all preferences that match an address.
@@ -261,7 +277,9 @@ impl Director {
     /// Drops a name from the director. It stays where it is held elsewhere.
     pub(crate) fn forget(&self, pool: &Arc<Pool>) {
         let guard = self.names.guard();
-        let _ = self.names.remove_if(pool.key(), |_, known| Arc::ptr_eq(known, pool), &guard);
+        let _ = self
+            .names
+            .remove_if(pool.key(), |_, known| Arc::ptr_eq(known, pool), &guard);
         guard.flush();
     }
 
@@ -299,14 +317,21 @@ impl Director {
         authority: Option<&[u8]>,
         call: &Call<'_>,
     ) -> Option<Chosen> {
-        let host = if host.is_empty() { ctx.host_header().unwrap_or_default() } else { host };
+        let host = if host.is_empty() {
+            ctx.host_header().unwrap_or_default()
+        } else {
+            host
+        };
         let mut task = Task::of(ctx);
         if let Some(found) = self.known(ctx, &mut task, host, port, authority, call) {
             return found.0;
         }
         let new = self.parse(host, port).and_then(|(parsed, port)| {
             if is_service(&parsed.host) {
-                return Err(format!("{} is the name of a service: use .service()", parsed.host));
+                return Err(format!(
+                    "{} is the name of a service: use .service()",
+                    parsed.host
+                ));
             }
             Ok(self.name_of(&parsed, port, authority))
         });
@@ -320,21 +345,30 @@ impl Director {
         let mut room = [0; 256];
         if let Some(service) = name::canonical(service, &mut room)
             && let Some(key) = Key::new(service, b"", None)
-            && let Some(found) = key.as_slice().and_then(|key| self.find(ctx, &mut task, key, call))
+            && let Some(found) = key
+                .as_slice()
+                .and_then(|key| self.find(ctx, &mut task, key, call))
         {
             return found.0;
         }
-        let new = name::parse(service).map_err(|e| e.to_string()).and_then(|parsed| match (parsed.host, parsed.port) {
-            (Host::Dns(name), None) => Ok(NewPool {
-                key: Key::boxed(name.as_bytes(), b"", None),
-                label: name.clone(),
-                port: self.settings.port.clone(),
-                authority: self.authority(None, &name),
-                kind: Kind::Service { name, rooted: parsed.rooted },
-                targets: Vec::new(),
-            }),
-            (host, _) => Err(format!("{host} is not the name of a service, such as _http._tcp.example.com")),
-        });
+        let new = name::parse(service)
+            .map_err(|e| e.to_string())
+            .and_then(|parsed| match (parsed.host, parsed.port) {
+                (Host::Dns(name), None) => Ok(NewPool {
+                    key: Key::boxed(name.as_bytes(), b"", None),
+                    label: name.clone(),
+                    port: self.settings.port.clone(),
+                    authority: self.authority(None, &name),
+                    kind: Kind::Service {
+                        name,
+                        rooted: parsed.rooted,
+                    },
+                    targets: Vec::new(),
+                }),
+                (host, _) => Err(format!(
+                    "{host} is not the name of a service, such as _http._tcp.example.com"
+                )),
+            });
         self.made(ctx, &mut task, new, call)
     }
 
@@ -381,13 +415,23 @@ impl Director {
     ) -> Option<Found> {
         let mut room = [0; 256];
         let host = name::canonical(host, &mut room)?;
-        let port = if port.is_empty() { self.settings.port.text.as_bytes() } else { port };
+        let port = if port.is_empty() {
+            self.settings.port.text.as_bytes()
+        } else {
+            port
+        };
         let key = Key::new(host, port, authority)?;
         self.find(ctx, task, key.as_slice()?, call)
     }
 
     /// The answer of a known name, which the task holds from now on.
-    fn find(&self, ctx: Ctx<'_>, task: &mut Option<Task<'_>>, key: &[u8], call: &Call<'_>) -> Option<Found> {
+    fn find(
+        &self,
+        ctx: Ctx<'_>,
+        task: &mut Option<Task<'_>>,
+        key: &[u8],
+        call: &Call<'_>,
+    ) -> Option<Found> {
         let names = self.names.pin();
         let pool = names.get(key)?;
         if let Some(task) = task
@@ -429,7 +473,10 @@ impl Director {
     /// host; an empty one is none.
     fn authority(&self, call: Option<&[u8]>, host: &str) -> Option<Authority> {
         let call = call.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        let (name, explicit) = match (call.or_else(|| self.settings.authority.clone()), &self.references.via) {
+        let (name, explicit) = match (
+            call.or_else(|| self.settings.authority.clone()),
+            &self.references.via,
+        ) {
             (Some(name), _) => (name, true),
             (None, None) => return None,
             (None, Some(_)) => {
@@ -489,7 +536,11 @@ impl Director {
     }
 
     fn complain(&self, ctx: Ctx<'_>, name: &str, what: &str) {
-        task_line(ctx, Tag::Error, &format!("vmod-dynamic {} {} {name} {what}", self.vcl.name, self.name));
+        task_line(
+            ctx,
+            Tag::Error,
+            &format!("vmod-dynamic {} {} {name} {what}", self.vcl.name, self.name),
+        );
     }
 
     /// The leaf of an endpoint, made if nobody has it. On the resolver thread.
@@ -524,12 +575,19 @@ impl Director {
     }
 
     fn leaf_plan(&self, key: &LeafKey) -> Result<LeafPlan, LeafError> {
-        let text = |text: String| CString::new(text).map_err(|_| LeafError::Refused("a zero byte in its name".into()));
-        let endpoint = name::EndpointId { address: key.address, port: key.port };
+        let text = |text: String| {
+            CString::new(text).map_err(|_| LeafError::Refused("a zero byte in its name".into()))
+        };
+        let endpoint = name::EndpointId {
+            address: key.address,
+            port: key.port,
+        };
         // Leaves that hosts share differ by the authority alone where a
         // default one tells the hosts apart.
         let suffix = match &key.authority {
-            Some(authority) if authority.explicit || key.host.is_none() => format!("/{}", authority.name),
+            Some(authority) if authority.explicit || key.host.is_none() => {
+                format!("/{}", authority.name)
+            }
             _ => String::new(),
         };
         let name = match &key.host {
@@ -564,12 +622,17 @@ impl Director {
 
 /// A host as a `Host` header has it.
 fn bracketed(host: &str) -> String {
-    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+    if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    }
 }
 
 /// Whether a name is one of a service (RFC 2782): `_service._proto.domain`.
 fn is_service(host: &Host) -> bool {
     let Host::Dns(name) = host else { return false };
     let mut labels = name.split('.');
-    labels.next().is_some_and(|l| l.starts_with('_')) && matches!(labels.next(), Some("_tcp" | "_udp"))
+    labels.next().is_some_and(|l| l.starts_with('_'))
+        && matches!(labels.next(), Some("_tcp" | "_udp"))
 }

@@ -27,8 +27,21 @@ pub(crate) struct Vcl {
     /// Room for its counters.
     pub(crate) arena: Mutex<Arena>,
     directors: Mutex<Vec<Weak<Director>>>,
-    /// Where to send names that are to be resolved; only while warm.
-    inbox: Mutex<Option<Inbox>>,
+    stage: Mutex<Stage>,
+}
+
+/// How warm a VCL is.
+#[derive(Debug, Default)]
+enum Stage {
+    /// Not at all.
+    #[default]
+    Cold,
+    /// Its WARM event came. Another module may still refuse it, and then the
+    /// VCL is cold right after the COLD event, without regard to guards: so
+    /// the guard stays here, and no name is resolved.
+    Warming(Inbox, Guard),
+    /// For good. Where to send names that are to be resolved.
+    Warm(Inbox),
 }
 
 impl Vcl {
@@ -39,14 +52,39 @@ impl Vcl {
 
     /// Its directors that are still there.
     pub(crate) fn directors(&self) -> Vec<Arc<Director>> {
-        lock(&self.directors).iter().filter_map(Weak::upgrade).collect()
+        lock(&self.directors)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
     }
 
     /// Starts the resolution of a name; does nothing while the VCL is not
-    /// warm, since WARM starts all names that there are by then.
+    /// warm, since [`confirm`](Self::confirm) starts all names that there are
+    /// by then.
     pub(crate) fn watch(&self, pool: &Arc<Pool>) {
-        if let Some(inbox) = lock(&self.inbox).as_ref() {
+        if let Stage::Warm(inbox) = &*lock(&self.stage) {
             inbox.send(Command::Watch(Arc::clone(pool)));
+        }
+    }
+
+    /// The engine warms a director of this VCL: no module has refused. Starts
+    /// the resolution of all names. The engine may hold its VCL lock.
+    pub(crate) fn confirm(self: &Arc<Self>) {
+        {
+            let mut stage = lock(&self.stage);
+            match std::mem::take(&mut *stage) {
+                Stage::Warming(inbox, guard) => {
+                    inbox.send(Command::Warm(Arc::clone(self), guard));
+                    *stage = Stage::Warm(inbox);
+                }
+                other => {
+                    *stage = other;
+                    return;
+                }
+            }
+        }
+        for director in self.directors() {
+            director.for_each(|pool| self.watch(pool));
         }
     }
 }
@@ -75,7 +113,11 @@ static PROCESS: Mutex<Process> = Mutex::new(Process {
 /// The VCL of a call, as loaded.
 pub(crate) fn of(ctx: Ctx<'_>) -> Option<Arc<Vcl>> {
     let ptr = ctx.vcl();
-    lock(&PROCESS).vcls.iter().find(|vcl| vcl.ptr == ptr).cloned()
+    lock(&PROCESS)
+        .vcls
+        .iter()
+        .find(|vcl| vcl.ptr == ptr)
+        .cloned()
 }
 
 /// A VCL is loaded.
@@ -86,47 +128,64 @@ pub(crate) fn load(ctx: Ctx<'_>) {
         graveyard: Arc::default(),
         arena: Mutex::new(Arena::new()),
         directors: Mutex::default(),
-        inbox: Mutex::default(),
+        stage: Mutex::default(),
     };
     lock(&PROCESS).vcls.push(Arc::new(vcl));
 }
 
-/// A VCL becomes warm: its names are resolved from now on.
+/// A VCL becomes warm: its names are resolved once the engine warms the first
+/// of its directors, which it does when all modules have agreed.
 ///
 /// # Errors
 /// When the resolver thread cannot be started.
 pub(crate) fn warm(ctx: Ctx<'_>) -> Result<(), String> {
     let Some(vcl) = of(ctx) else { return Ok(()) };
-    if lock(&vcl.inbox).is_some() {
+    if !matches!(*lock(&vcl.stage), Stage::Cold) {
         return Ok(());
     }
-    let inbox = {
+    let (inbox, ended): (_, Vec<_>) = {
         let mut process = lock(&PROCESS);
-        let running = match process.running.take() {
-            Some(running) => running,
-            None => {
-                let (inbox, thread) = resolution::start().map_err(|e| format!("no resolver thread: {e}"))?;
-                Running { inbox, thread, warm: 0 }
+        let running = if let Some(running) = process.running.take() {
+            running
+        } else {
+            let (inbox, thread) =
+                resolution::start().map_err(|e| format!("no resolver thread: {e}"))?;
+            Running {
+                inbox,
+                thread,
+                warm: 0,
             }
         };
         let running = process.running.insert(running);
         running.warm += 1;
-        running.inbox.clone()
+        let inbox = running.inbox.clone();
+        // DISCARD may be far: a VCL can cool and warm up any number of times.
+        (
+            inbox,
+            process
+                .ending
+                .extract_if(.., |thread| thread.is_finished())
+                .collect(),
+        )
     };
-    inbox.send(Command::Warm(Arc::clone(&vcl), Guard::take(ctx)));
-    *lock(&vcl.inbox) = Some(inbox);
-    for director in vcl.directors() {
-        director.for_each(|pool| vcl.watch(pool));
-    }
+    join(ended);
+    let guard = Guard::take(ctx);
+    *lock(&vcl.stage) = Stage::Warming(inbox, guard);
     Ok(())
 }
 
 /// A VCL cools: the thread is told to let go of it, and not waited for.
 pub(crate) fn cold(ctx: Ctx<'_>) {
     let Some(vcl) = of(ctx) else { return };
-    let Some(inbox) = lock(&vcl.inbox).take() else { return };
-    inbox.send(Command::Cold(vcl.ptr));
-    drop(inbox);
+    let stage = std::mem::take(&mut *lock(&vcl.stage));
+    match stage {
+        Stage::Cold => return,
+        Stage::Warming(inbox, guard) => {
+            drop(inbox);
+            drop(guard);
+        }
+        Stage::Warm(inbox) => inbox.send(Command::Cold(vcl.ptr)),
+    }
     let mut process = lock(&PROCESS);
     if let Some(mut running) = process.running.take() {
         running.warm = running.warm.saturating_sub(1);
@@ -153,7 +212,11 @@ pub(crate) fn discard(ctx: Ctx<'_>) {
         vcl.graveyard.clear();
         lock(&vcl.arena).close(ctx);
     }
-    for thread in ended {
+    join(ended);
+}
+
+fn join(threads: Vec<JoinHandle<()>>) {
+    for thread in threads {
         // A thread that panicked has ended as well.
         let _ = thread.join();
     }

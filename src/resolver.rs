@@ -11,7 +11,7 @@ use crate::sync::lock;
 use crate::vrt::Handed;
 
 /// Most queries under way that can be allowed.
-const MOST_QUERIES: i64 = 65_535;
+const MOST_QUERIES: usize = 65_535;
 /// Longest timeout, in seconds.
 const LONGEST: f64 = 3600.0;
 
@@ -28,7 +28,11 @@ impl Handed for ResolverObject {
 }
 
 fn seconds(given: f64, zero: bool) -> Result<Duration, String> {
-    let accepted = if zero { "0s to 1h" } else { "more than 0s and at most 1h" };
+    let accepted = if zero {
+        "0s to 1h"
+    } else {
+        "more than 0s and at most 1h"
+    };
     if (given > 0.0 || (zero && given == 0.0)) && given <= LONGEST {
         return Ok(Duration::from_secs_f64(given));
     }
@@ -43,10 +47,17 @@ impl ResolverObject {
     pub(crate) fn new(name: &str, from_os: bool, parallel: i64) -> Result<Arc<Self>, String> {
         let parallel = usize::try_from(parallel)
             .ok()
-            .filter(|p| (1..=MOST_QUERIES as usize).contains(p))
+            .filter(|p| (1..=MOST_QUERIES).contains(p))
             .ok_or_else(|| format!("parallel = {parallel}: must be 1 to {MOST_QUERIES}"))?;
-        let settings = Settings { from_os, parallel, ..Settings::default() };
-        Ok(Arc::new(ResolverObject { name: name.to_owned(), settings: Mutex::new(settings) }))
+        let settings = Settings {
+            from_os,
+            parallel,
+            ..Settings::default()
+        };
+        Ok(Arc::new(ResolverObject {
+            name: name.to_owned(),
+            settings: Mutex::new(settings),
+        }))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -58,7 +69,7 @@ impl ResolverObject {
         lock(&self.settings).clone()
     }
 
-    pub(crate) fn set_resolution_type(&self, kind: &str) -> Result<(), String> {
+    pub(crate) fn set_resolution_type(kind: &str) -> Result<(), String> {
         match kind {
             "STUB" => Ok(()),
             other => Err(format!(
@@ -75,7 +86,11 @@ impl ResolverObject {
         let space = match space {
             "DNS" => Namespace::Dns,
             "LOCALNAMES" => Namespace::LocalNames,
-            other => return Err(format!("{other} is not supported: must be DNS or LOCALNAMES")),
+            other => {
+                return Err(format!(
+                    "{other} is not supported: must be DNS or LOCALNAMES"
+                ));
+            }
         };
         let mut settings = lock(&self.settings);
         if !settings.namespaces.contains(&space) {
@@ -100,7 +115,11 @@ impl ResolverObject {
             "UDP" => Transport::Udp,
             "TCP" => Transport::Tcp,
             "TLS" if cfg!(feature = "tls") => Transport::Tls,
-            "TLS" => return Err("this module was built without the feature tls: must be UDP or TCP".into()),
+            "TLS" => {
+                return Err(
+                    "this module was built without the feature tls: must be UDP or TCP".into(),
+                );
+            }
             other => return Err(format!("{other} is not supported: must be UDP, TCP or TLS")),
         };
         let mut settings = lock(&self.settings);
@@ -130,15 +149,14 @@ impl ResolverObject {
     pub(crate) fn set_outstanding(&self, limit: i64) -> Result<(), String> {
         let limit = usize::try_from(limit)
             .ok()
-            .filter(|l| *l <= MOST_QUERIES as usize)
+            .filter(|l| *l <= MOST_QUERIES)
             .ok_or_else(|| format!("{limit}: must be 0 (the default, 256) to {MOST_QUERIES}"))?;
         lock(&self.settings).outstanding = limit;
         Ok(())
     }
 
-    pub(crate) fn set_follow_redirects(&self, follow: &str) -> Result<(), String> {
+    pub(crate) fn set_follow_redirects(&self, follow: &str) {
         lock(&self.settings).follow_redirects = follow == "REDIRECTS_FOLLOW";
-        Ok(())
     }
 
     pub(crate) fn add_nameserver(&self, server: &str) -> Result<(), String> {

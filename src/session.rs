@@ -35,7 +35,9 @@ impl Handed for SessionObject {
 }
 
 fn read_keys(file: &str) -> Result<KeyRing, String> {
-    let length = fs::metadata(file).map_err(|e| format!("key_file {file:?}: {e}"))?.len();
+    let length = fs::metadata(file)
+        .map_err(|e| format!("key_file {file:?}: {e}"))?
+        .len();
     if length > MOST_KEY_FILE {
         return Err(format!("key_file {file:?}: larger than 1 MiB"));
     }
@@ -49,7 +51,9 @@ fn process_key() -> Result<Arc<KeyRing>, String> {
     }
     let mut secret = Zeroizing::new([0; KEY_LENGTH]);
     getrandom::fill(&mut *secret).map_err(|e| format!("no random key: {e}"))?;
-    Ok(Arc::clone(PROCESS_KEY.get_or_init(|| Arc::new(KeyRing::of(&secret)))))
+    Ok(Arc::clone(
+        PROCESS_KEY.get_or_init(|| Arc::new(KeyRing::of(&secret))),
+    ))
 }
 
 impl SessionObject {
@@ -57,7 +61,11 @@ impl SessionObject {
     ///
     /// # Errors
     /// The argument that cannot be accepted, its value and what can.
-    pub(crate) fn new(ctx: Ctx<'_>, vcl_name: &str, arguments: &Arguments<'_>) -> Result<Arc<Self>, String> {
+    pub(crate) fn new(
+        ctx: Ctx<'_>,
+        vcl_name: &str,
+        arguments: &Arguments<'_>,
+    ) -> Result<Arc<Self>, String> {
         let settings = Settings::new(arguments).map_err(|e| e.to_string())?;
         let ring = match settings.key_file() {
             Some(file) => Some(Arc::new(read_keys(file)?)),
@@ -71,9 +79,15 @@ impl SessionObject {
             }
             None => None,
         };
-        let session = Session::new(settings, || ring.unwrap_or_else(|| Arc::new(KeyRing::of(&Zeroizing::default()))));
+        let session = Session::new(settings, || {
+            ring.unwrap_or_else(|| Arc::new(KeyRing::of(&Zeroizing::default())))
+        });
         let header = HeaderName::new(session.request_header()).ok_or("name: too long")?;
-        Ok(Arc::new(SessionObject { name: vcl_name.to_owned(), session, header }))
+        Ok(Arc::new(SessionObject {
+            name: vcl_name.to_owned(),
+            session,
+            header,
+        }))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -103,8 +117,19 @@ impl SessionObject {
     /// `.attach()`: sends the key of an affinity that this task made, and keeps
     /// the response out of the cache. In `vcl_backend_response`.
     pub(crate) fn attach(&self, ctx: Ctx<'_>, https: bool) {
-        let Some(mut task) = Task::of(ctx) else { return };
-        let Some(Note { status, index, snapshot, sent, .. }) = task.noted(self.identity()) else { return };
+        let Some(mut task) = Task::of(ctx) else {
+            return;
+        };
+        let Some(Note {
+            status,
+            index,
+            snapshot,
+            sent,
+            ..
+        }) = task.noted(self.identity())
+        else {
+            return;
+        };
         if !status.sends_key() || *sent {
             return;
         }
@@ -112,14 +137,25 @@ impl SessionObject {
         ctx.make_uncacheable();
         let mut nonce = [0; NONCE_LENGTH];
         if getrandom::fill(&mut nonce).is_err() {
-            task_line(ctx, Tag::Error, &format!("vmod-dynamic {} no random numbers: no key sent", self.name));
+            task_line(
+                ctx,
+                Tag::Error,
+                &format!("vmod-dynamic {} no random numbers: no key sent", self.name),
+            );
             return;
         }
         let key = snapshot
             .downcast_ref::<Snapshot>()
             .and_then(|snapshot| snapshot.session_key(*index, &nonce));
         let Some(key) = key else {
-            task_line(ctx, Tag::Error, &format!("vmod-dynamic {} backend without a key: none sent", self.name));
+            task_line(
+                ctx,
+                Tag::Error,
+                &format!(
+                    "vmod-dynamic {} backend without a key: none sent",
+                    self.name
+                ),
+            );
             return;
         };
         let now = Duration::try_from_secs_f64(ctx.now()).unwrap_or_default();
@@ -128,7 +164,11 @@ impl SessionObject {
         if ctx.set_response_header(name, &value, replace) {
             task.mark_sent(self.identity());
         } else {
-            task_line(ctx, Tag::Error, &format!("vmod-dynamic {} out of workspace: no key sent", self.name));
+            task_line(
+                ctx,
+                Tag::Error,
+                &format!("vmod-dynamic {} out of workspace: no key sent", self.name),
+            );
         }
     }
 }

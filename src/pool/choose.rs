@@ -36,7 +36,12 @@ impl<'c> Call<'c> {
         transaction: Option<&'c [u8]>,
     ) -> Self {
         let some = |bytes: Option<&'c [u8]>| bytes.filter(|b| !b.is_empty());
-        Call { key: some(key), pin: some(pin), elapsed, transaction: transaction.unwrap_or_default() }
+        Call {
+            key: some(key),
+            pin: some(pin),
+            elapsed,
+            transaction: transaction.unwrap_or_default(),
+        }
     }
 
     /// Whether the choice has to be made by the call itself: the director that
@@ -61,13 +66,19 @@ impl Now<'_> {
     }
 
     fn ask(&self, key: Option<u64>) -> Ask {
-        Ask { key, retry: self.attempt > 0, now: self.ctx.now() }
+        Ask {
+            key,
+            retry: self.attempt > 0,
+            now: self.ctx.now(),
+        }
     }
 
     /// Among all, by the director's rules.
     fn by_rules(&self, key: Option<u64>) -> Result<Choice, Refusal> {
         let layout = &self.snapshot.layout;
-        layout.choose(self.pool.rules(), self, &self.ask(key)).ok_or(Refusal::Empty)
+        layout
+            .choose(self.pool.rules(), self, &self.ask(key))
+            .ok_or(Refusal::Empty)
     }
 
     /// Among those of a group, by the algorithm.
@@ -86,7 +97,11 @@ impl Now<'_> {
         let spent = self.attempt > 0
             && !group.iter().any(|i| fresh(*i))
             && (0..self.snapshot.endpoints.len()).any(fresh);
-        if spent { Condition::Tried } else { Condition::Healthy }
+        if spent {
+            Condition::Tried
+        } else {
+            Condition::Healthy
+        }
     }
 }
 
@@ -161,7 +176,10 @@ impl Pool {
             return snapshot;
         }
         drop(snapshot);
-        if !self.first.wait(self.director.settings().first_lookup_timeout) {
+        if !self
+            .first
+            .wait(self.director.settings().first_lookup_timeout)
+        {
             self.count(Counter::Expired);
         }
         self.snapshot.load()
@@ -171,10 +189,19 @@ impl Pool {
         let snapshot = self.settled(ctx);
         let mut task = Task::of(ctx);
         let attempt = ctx.attempt().unwrap_or(0);
-        let now = Now { pool: self, snapshot: &snapshot, ctx, task: task.as_ref(), attempt };
+        let now = Now {
+            pool: self,
+            snapshot: &snapshot,
+            ctx,
+            task: task.as_ref(),
+            attempt,
+        };
         let (choice, status) = self.decide(&now, call);
-        let found = choice.and_then(|c| Ok((c, snapshot.endpoints.get(c.index).ok_or(Refusal::Empty)?)));
-        if let (Some(task), Some(status), Some(session)) = (&mut task, status, &self.director.references().session) {
+        let found =
+            choice.and_then(|c| Ok((c, snapshot.endpoints.get(c.index).ok_or(Refusal::Empty)?)));
+        if let (Some(task), Some(status), Some(session)) =
+            (&mut task, status, &self.director.references().session)
+        {
             self.count(session_counter(status));
             task.note(Note {
                 about: session.identity(),
@@ -209,7 +236,9 @@ impl Pool {
         if let Some(pin) = call.pin {
             return (self.pinned(now, pin), None);
         }
-        let (Some(session), Some(table)) = (&self.director.references().session, &now.snapshot.affinity) else {
+        let (Some(session), Some(table)) =
+            (&self.director.references().session, &now.snapshot.affinity)
+        else {
             return (self.balanced(now, call), None);
         };
         let session = (session.session(), session.header());
@@ -228,7 +257,10 @@ impl Pool {
     fn pinned(&self, now: &Now<'_>, pin: &[u8]) -> Result<Choice, Refusal> {
         let mut room = [0; 256];
         let pin = Pin::parse(pin, &mut room).ok_or(Refusal::Pin)?;
-        let named = |i: usize| now.endpoint(i).is_some_and(|e| pin.names(e.address, e.port, &e.host));
+        let named = |i: usize| {
+            now.endpoint(i)
+                .is_some_and(|e| pin.names(e.address, e.port, &e.host))
+        };
         now.snapshot
             .layout
             .choose_among(self.rules(), now, &now.ask(None), named)
@@ -237,7 +269,11 @@ impl Pool {
 
     /// By the key, if there is one, else by the algorithm.
     fn balanced(&self, now: &Now<'_>, call: &Call<'_>) -> Result<Choice, Refusal> {
-        let header = || self.director.hash_header().and_then(|name| now.ctx.header(name));
+        let header = || {
+            self.director
+                .hash_header()
+                .and_then(|name| now.ctx.header(name))
+        };
         let key = call.key.or_else(header).filter(|key| !key.is_empty());
         match (key, &now.snapshot.owners) {
             (Some(key), Some(owners)) => self.by_bucket(now, call, key, owners),
@@ -246,8 +282,20 @@ impl Pool {
     }
 
     /// By the hash bucket of the key (RFC 3074).
-    fn by_bucket(&self, now: &Now<'_>, call: &Call<'_>, key: &[u8], owners: &OwnerTable) -> Result<Choice, Refusal> {
-        let Some(buckets) = self.director.references().buckets.as_ref().and_then(|b| b.built()) else {
+    fn by_bucket(
+        &self,
+        now: &Now<'_>,
+        call: &Call<'_>,
+        key: &[u8],
+        owners: &OwnerTable,
+    ) -> Result<Choice, Refusal> {
+        let Some(buckets) = self
+            .director
+            .references()
+            .buckets
+            .as_ref()
+            .and_then(|b| b.built())
+        else {
             return now.by_rules(None);
         };
         let bucket = buckets::hash(key);
@@ -259,7 +307,11 @@ impl Pool {
         } else {
             Owners::Down
         };
-        let client = Client { key, elapsed: call.elapsed, transaction: call.transaction };
+        let client = Client {
+            key,
+            elapsed: call.elapsed,
+            transaction: call.transaction,
+        };
         match buckets.service(state, &client, since_epoch(now.ctx)) {
             Service::Owner => {
                 self.count(Counter::BucketsOwner);
@@ -303,6 +355,8 @@ impl Pool {
     /// Says in the request's own log why it gets no backend.
     fn explain(&self, ctx: Ctx<'_>, snapshot: &Snapshot, call: &Call<'_>, why: Refusal) {
         let why = match why {
+            // Outside of tasks nothing waits.
+            _ if snapshot.pending && !ctx.in_task() => "no answer yet".to_owned(),
             _ if snapshot.pending => {
                 let timeout = self.director.settings().first_lookup_timeout.as_secs_f64();
                 format!("no answer within first_lookup_timeout = {timeout}s")
@@ -313,7 +367,9 @@ impl Pool {
                 format!("pin {pin} is none of the name's backends")
             }
             Refusal::Session(status) => format!("session key {status}"),
-            Refusal::Delayed => "the owners of its bucket are down, and it has not waited service_delay".to_owned(),
+            Refusal::Delayed => {
+                "the owners of its bucket are down, and it has not waited service_delay".to_owned()
+            }
         };
         self.log_in(ctx, Tag::Error, &format!("no backend: {why}"));
     }
@@ -345,6 +401,9 @@ impl Director for Pool {
     fn temperature(&self, warm: bool) {
         if let Some(counters) = self.counters.get() {
             counters.show(warm);
+        }
+        if warm {
+            self.vcl().confirm();
         }
     }
 }

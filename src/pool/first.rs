@@ -33,7 +33,9 @@ impl First {
     /// Whether there is one, good or bad.
     pub(super) fn wait(&self, timeout: Duration) -> bool {
         let mut state = lock(&self.state);
-        let deadline = *state.deadline.get_or_insert_with(|| Instant::now() + timeout);
+        let deadline = *state
+            .deadline
+            .get_or_insert_with(|| Instant::now() + timeout);
         loop {
             if state.settled {
                 return true;

@@ -7,8 +7,8 @@ use dynamic_core::schedule::TtlFrom;
 use dynamic_core::select::{Algorithm, HashScope};
 use serde_json::{Map, Value, json};
 
-use super::snapshot::Snapshot;
 use super::Pool;
+use super::snapshot::Snapshot;
 use crate::vrt::{Ctx, Out};
 
 /// What the lists count.
@@ -22,7 +22,10 @@ struct Health {
 
 impl Health {
     fn of(ctx: Ctx<'_>, snapshot: &Snapshot) -> Self {
-        let mut health = Health { total: snapshot.endpoints.len(), ..Health::default() };
+        let mut health = Health {
+            total: snapshot.endpoints.len(),
+            ..Health::default()
+        };
         for endpoint in &snapshot.endpoints {
             let (healthy, changed) = endpoint.leaf.health(ctx);
             health.changed = health.changed.max(changed);
@@ -64,7 +67,13 @@ impl Pool {
         if let Some(registration) = self.registration.get() {
             registration.set_changed(health.changed);
         }
-        write!(out, "{}/{}\t{}", health.healthy, health.total, health.word())
+        write!(
+            out,
+            "{}/{}\t{}",
+            health.healthy,
+            health.total,
+            health.word()
+        )
     }
 
     fn write_message(&self, ctx: Ctx<'_>, out: &mut Out<'_>, snapshot: &Snapshot) -> fmt::Result {
@@ -72,7 +81,11 @@ impl Pool {
         if let Some(registration) = self.registration.get() {
             registration.set_changed(health.changed);
         }
-        let mut message = vec![json!(health.healthy), json!(health.total), json!(health.word())];
+        let mut message = vec![
+            json!(health.healthy),
+            json!(health.total),
+            json!(health.word()),
+        ];
         if self.director.prefers() {
             message.push(json!({ "preferred": health.preferred }));
         }
@@ -93,12 +106,24 @@ impl Pool {
         set("whitelist", json!(references.whitelist.is_some()));
         set("connect_timeout", json!(settings.connect_timeout));
         set("first_byte_timeout", json!(settings.first_byte_timeout));
-        set("between_bytes_timeout", json!(settings.between_bytes_timeout));
-        set("domain_usage_timeout", json!(settings.domain_usage_timeout.as_secs_f64()));
-        set("first_lookup_timeout", json!(settings.first_lookup_timeout.as_secs_f64()));
+        set(
+            "between_bytes_timeout",
+            json!(settings.between_bytes_timeout),
+        );
+        set(
+            "domain_usage_timeout",
+            json!(settings.domain_usage_timeout.as_secs_f64()),
+        );
+        set(
+            "first_lookup_timeout",
+            json!(settings.first_lookup_timeout.as_secs_f64()),
+        );
         set("max_connections", json!(settings.max_connections));
         set("proxy_header", json!(settings.proxy_header));
-        set("resolver", json!(references.resolver.as_ref().map(|r| r.name())));
+        set(
+            "resolver",
+            json!(references.resolver.as_ref().map(|r| r.name())),
+        );
         set("retry_after", json!(settings.retry_after.as_secs_f64()));
         set("via", json!(references.via.is_some()));
         set("ttl_from", json!(ttl_from(settings.ttl_from)));
@@ -108,11 +133,24 @@ impl Pool {
         set("algorithm", json!(algorithm(settings.rules.algorithm)));
         set("hash_header", json!(settings.hash_header));
         set("hash_balance", json!(settings.rules.hash_balance));
-        set("hash_scope", json!(if settings.rules.hash_scope == HashScope::All { "ALL" } else { "TIER" }));
+        set(
+            "hash_scope",
+            json!(if settings.rules.hash_scope == HashScope::All {
+                "ALL"
+            } else {
+                "TIER"
+            }),
+        );
         set("overprovisioning", json!(settings.rules.overprovisioning));
         set("slow_start", json!(settings.slow_start));
-        set("session", json!(references.session.as_ref().map(|s| s.name())));
-        set("buckets", json!(references.buckets.as_ref().map(|b| b.name())));
+        set(
+            "session",
+            json!(references.session.as_ref().map(|s| s.name())),
+        );
+        set(
+            "buckets",
+            json!(references.buckets.as_ref().map(|b| b.name())),
+        );
         if let Some(owners) = &snapshot.owners {
             set("buckets_unowned", json!(owners.unowned()));
         }

@@ -23,11 +23,11 @@ use crate::sync::lock;
 use crate::vrt::{Chosen, Counters, Ctx, Pinnable, Registration, Tag, line, random, task_line};
 
 pub(crate) use choose::Call;
+use first::First;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use targets::{Ask, Filter, SourceId, Target};
-pub(crate) use update::{Asked, Next};
-use first::First;
 use update::Progress;
+pub(crate) use update::{Asked, Next};
 
 /// Set in the count of pins when the name is going away.
 const CLOSED: u32 = 1 << 31;
@@ -151,7 +151,10 @@ impl Pool {
     /// The name under which the engine lists it, without the VCL's.
     fn engine_name(&self) -> String {
         let authority = match &self.authority {
-            Some(Authority { name, explicit: true }) => format!("/{name}"),
+            Some(Authority {
+                name,
+                explicit: true,
+            }) => format!("/{name}"),
             _ => String::new(),
         };
         format!("{}({}{authority})", self.director.name(), self.label)
@@ -170,7 +173,12 @@ impl Pool {
 
     /// The log line of an event.
     fn event(&self, event: &str) -> String {
-        format!("vmod-dynamic {} {} {} {event}", self.vcl().name, self.director.name(), self.label)
+        format!(
+            "vmod-dynamic {} {} {} {event}",
+            self.vcl().name,
+            self.director.name(),
+            self.label
+        )
     }
 
     fn log(&self, tag: Tag, event: &str) {
@@ -205,7 +213,8 @@ impl Pool {
     }
 
     fn set_retry(&self, at: Option<f64>) {
-        self.retry_at.store(at.map_or(0, f64::to_bits), Ordering::Relaxed);
+        self.retry_at
+            .store(at.map_or(0, f64::to_bits), Ordering::Relaxed);
     }
 
     /// Whether leaves that the engine refused are to be tried again.
@@ -223,7 +232,10 @@ impl Pool {
     /// False when it is in use, by a task or a stock director. On the resolver
     /// thread.
     pub(crate) fn expire(self: &Arc<Self>, now: f64) -> bool {
-        if self.kind == Kind::Custom || !self.is_idle(now) || !self.registration.get().is_some_and(Registration::only_ours) {
+        if self.kind == Kind::Custom
+            || !self.is_idle(now)
+            || !self.registration.get().is_some_and(Registration::only_ours)
+        {
             return false;
         }
         // From here on no task can get hold of it; then nobody can raise the

@@ -30,7 +30,11 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// `address:port` in canonical form: its identity on all machines.
     fn id(&self) -> String {
-        EndpointId { address: self.address, port: self.port }.to_string()
+        EndpointId {
+            address: self.address,
+            port: self.port,
+        }
+        .to_string()
     }
 
     pub(super) fn is_preferred(&self) -> bool {
@@ -60,7 +64,10 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Before the first answer.
     pub(super) fn pending() -> Self {
-        Snapshot { pending: true, ..Snapshot::empty() }
+        Snapshot {
+            pending: true,
+            ..Snapshot::empty()
+        }
     }
 
     /// No endpoints.
@@ -96,16 +103,44 @@ impl Snapshot {
         let session = references.session.as_ref().map(|object| object.session());
         let affinity_to = session.map_or(AffinityTo::Endpoint, |s| s.settings().affinity_to());
         let affinity = session.map(|session| match affinity_to {
-            AffinityTo::Endpoint => AffinityTable::new(session.format(), ids.iter().map(String::as_str)),
-            AffinityTo::Host => AffinityTable::new(session.format(), endpoints.iter().map(|e| &*e.host)),
+            AffinityTo::Endpoint => {
+                AffinityTable::new(session.format(), ids.iter().map(String::as_str))
+            }
+            AffinityTo::Host => {
+                AffinityTable::new(session.format(), endpoints.iter().map(|e| &*e.host))
+            }
         });
-        let owners = references.buckets.as_ref().and_then(|b| b.built()).map(|buckets| {
-            OwnerTable::new(buckets.assignment(), endpoints.iter().map(|e| (e.address, e.port, &*e.host)))
-        });
+        let owners = references
+            .buckets
+            .as_ref()
+            .and_then(|b| b.built())
+            .map(|buckets| {
+                OwnerTable::new(
+                    buckets.assignment(),
+                    endpoints.iter().map(|e| (e.address, e.port, &*e.host)),
+                )
+            });
         let layouts = |count: usize| (0..count).map(|_| OnceLock::new()).collect();
-        let groups = if affinity.is_some() { layouts(endpoints.len()) } else { Box::default() };
-        let buckets = if owners.is_some() { layouts(BUCKETS) } else { Box::default() };
-        Snapshot { endpoints: endpoints.into(), layout, affinity, owners, affinity_to, groups, buckets, pending: false }
+        let groups = if affinity.is_some() {
+            layouts(endpoints.len())
+        } else {
+            Box::default()
+        };
+        let buckets = if owners.is_some() {
+            layouts(BUCKETS)
+        } else {
+            Box::default()
+        };
+        Snapshot {
+            endpoints: endpoints.into(),
+            layout,
+            affinity,
+            owners,
+            affinity_to,
+            groups,
+            buckets,
+            pending: false,
+        }
     }
 
     /// The layout of the endpoints that a session key names.
@@ -117,7 +152,11 @@ impl Snapshot {
     /// The layout of the owners of a bucket.
     pub(super) fn owners_of(&self, bucket: u8) -> Option<&Layout> {
         let owners = self.owners.as_ref()?.owners(bucket);
-        Some(self.buckets.get(usize::from(bucket))?.get_or_init(|| self.subset(owners)))
+        Some(
+            self.buckets
+                .get(usize::from(bucket))?
+                .get_or_init(|| self.subset(owners)),
+        )
     }
 
     /// `some` in ascending order.

@@ -108,7 +108,10 @@ impl Target {
     fn ask(&self) -> Ask {
         match &self.host {
             Host::Ip(address) => Ask::Address(*address),
-            Host::Dns(name) => Ask::Host { name: name.clone(), rooted: self.rooted },
+            Host::Dns(name) => Ask::Host {
+                name: name.clone(),
+                rooted: self.rooted,
+            },
         }
     }
 }
@@ -131,7 +134,11 @@ pub(super) fn from_records(records: &[SrvRecord], port: u16) -> Records {
     let mut sorted: Vec<&SrvRecord> = records.iter().filter(|r| !r.target.is_empty()).collect();
     sorted.sort_by_key(|r| (r.priority, std::cmp::Reverse(r.weight)));
     let given = sorted.len();
-    let mut targets: Vec<Target> = sorted.into_iter().filter_map(|r| Target::of(r, port)).take(MOST_TARGETS).collect();
+    let mut targets: Vec<Target> = sorted
+        .into_iter()
+        .filter_map(|r| Target::of(r, port))
+        .take(MOST_TARGETS)
+        .collect();
     let unusable = given - targets.len();
     let mut seen = HashSet::new();
     targets.retain(|t| seen.insert((t.host.clone(), t.port)));
@@ -143,7 +150,7 @@ pub(super) fn from_records(records: &[SrvRecord], port: u16) -> Records {
 pub(super) struct Targets {
     hosts: BTreeMap<SourceId, LookedUp>,
     by_ask: HashMap<Ask, SourceId>,
-    targets: Vec<(SourceId, Target)>,
+    current: Vec<(SourceId, Target)>,
     /// Targets that the service has no more, until each of the new ones was
     /// looked up: a service that moves must not be without backends.
     leaving: Vec<(SourceId, Target)>,
@@ -160,7 +167,7 @@ impl Targets {
     /// Adds a target.
     pub(super) fn add(&mut self, target: Target) {
         let id = self.host(&target);
-        self.targets.push((id, target));
+        self.current.push((id, target));
     }
 
     /// The host of a target, made known if need be.
@@ -185,25 +192,30 @@ impl Targets {
     /// up than before.
     pub(super) fn replace(&mut self, targets: Vec<Target>) -> bool {
         let before = self.next;
-        let targets: Vec<(SourceId, Target)> = targets.into_iter().map(|t| (self.host(&t), t)).collect();
+        let targets: Vec<(SourceId, Target)> =
+            targets.into_iter().map(|t| (self.host(&t), t)).collect();
         let stays: HashSet<(SourceId, u16)> = targets.iter().map(|(id, t)| (*id, t.port)).collect();
-        let gone = std::mem::replace(&mut self.targets, targets);
+        let gone = std::mem::replace(&mut self.current, targets);
         self.leaving.extend(gone);
-        self.leaving.retain(|(id, t)| !stays.contains(&(*id, t.port)));
+        self.leaving
+            .retain(|(id, t)| !stays.contains(&(*id, t.port)));
         self.part() || self.next != before
     }
 
     /// Lets the leaving targets go, if no new one has to be waited for.
     /// Whether hosts went with them.
     pub(super) fn part(&mut self) -> bool {
-        let wanted: HashSet<SourceId> = self.targets.iter().map(|(id, _)| *id).collect();
-        let waits = wanted.iter().any(|id| self.hosts.get(id).is_some_and(|h| !h.settled));
+        let wanted: HashSet<SourceId> = self.current.iter().map(|(id, _)| *id).collect();
+        let waits = wanted
+            .iter()
+            .any(|id| self.hosts.get(id).is_some_and(|h| !h.settled));
         if !waits {
             self.leaving.clear();
         }
         let kept: HashSet<SourceId> = self.leaving.iter().map(|(id, _)| *id).collect();
         let before = self.hosts.len();
-        self.hosts.retain(|id, _| wanted.contains(id) || kept.contains(id));
+        self.hosts
+            .retain(|id, _| wanted.contains(id) || kept.contains(id));
         let hosts = &self.hosts;
         self.by_ask.retain(|_, id| hosts.contains_key(id));
         before != self.hosts.len()
@@ -229,7 +241,7 @@ impl Targets {
 
     /// Each target with the host that it stands on.
     pub(super) fn each(&self) -> impl Iterator<Item = (&LookedUp, &Target)> {
-        self.targets
+        self.current
             .iter()
             .chain(&self.leaving)
             .filter_map(|(id, target)| Some((self.get(*id)?, target)))

@@ -27,7 +27,10 @@ struct Key {
 
 impl Key {
     fn id(&self) -> EndpointId {
-        EndpointId { address: self.address, port: self.port }
+        EndpointId {
+            address: self.address,
+            port: self.port,
+        }
     }
 }
 
@@ -102,7 +105,13 @@ impl Pool {
         let progress = lock(&self.progress);
         let mut questions: Vec<_> = progress.targets.questions().collect();
         if let (Some((id, _)), Kind::Service { name, rooted }) = (progress.service, &self.kind) {
-            questions.push((id, Ask::Service { name: name.clone(), rooted: *rooted }));
+            questions.push((
+                id,
+                Ask::Service {
+                    name: name.clone(),
+                    rooted: *rooted,
+                },
+            ));
         }
         questions
     }
@@ -110,7 +119,9 @@ impl Pool {
     /// Takes in a literal address, which counts as an answer.
     pub(crate) fn take_address(&self, ctx: &mut OffTask<'_>, source: SourceId, address: IpAddr) {
         let mut progress = lock(&self.progress);
-        let Some(looked_up) = progress.targets.get_mut(source) else { return };
+        let Some(looked_up) = progress.targets.get_mut(source) else {
+            return;
+        };
         looked_up.set_literal(address);
         let host = Arc::clone(&looked_up.host);
         self.publish(ctx, &mut progress, |key| key.host == host);
@@ -136,20 +147,33 @@ impl Pool {
         self.begin(ctx, asked);
         let mut progress = lock(&self.progress);
         let Some(looked_up) = progress.targets.get_mut(source) else {
-            return Next { after: self.timing().retry_after, asks_others: false };
+            return Next {
+                after: self.timing().retry_after,
+                asks_others: false,
+            };
         };
         let settled = settle(&looked_up.good, answer);
         let host = Arc::clone(&looked_up.host);
         looked_up.settled = true;
         // A service has many hosts: the line says which one failed.
-        let whose = if self.kind == Kind::Name { String::new() } else { format!("{host} ") };
+        let whose = if self.kind == Kind::Name {
+            String::new()
+        } else {
+            format!("{host} ")
+        };
         for (family, record) in [(Family::V4, "A"), (Family::V6, "AAAA")] {
             if let Some(failure) = settled.failures.get(family) {
-                self.log(Tag::Error, &format!("lookup {whose}{record} failed: {failure}"));
+                self.log(
+                    Tag::Error,
+                    &format!("lookup {whose}{record} failed: {failure}"),
+                );
             }
         }
         if settled.excess > 0 {
-            self.log(Tag::Error, &format!("{} addresses over the limit are left out", settled.excess));
+            self.log(
+                Tag::Error,
+                &format!("{} addresses over the limit are left out", settled.excess),
+            );
         }
         let after = settled.next_after(&self.timing(), asked.jitter);
         if settled.updated() {
@@ -186,12 +210,21 @@ impl Pool {
                 self.log(Tag::Error, &format!("lookup SRV failed: {failure}"));
                 self.count(Counter::LookupsFailed);
                 self.publish(ctx, &mut progress, |_| false);
-                return Next { after: retry_after(timing.retry_after, asked.jitter), asks_others: false };
+                return Next {
+                    after: retry_after(timing.retry_after, asked.jitter),
+                    asks_others: false,
+                };
             }
         };
         let records = targets::from_records(&answer.records, self.port.number);
         if records.unusable > 0 {
-            self.log(Tag::Error, &format!("{} targets cannot be used and are left out", records.unusable));
+            self.log(
+                Tag::Error,
+                &format!(
+                    "{} targets cannot be used and are left out",
+                    records.unusable
+                ),
+            );
         }
         if records.targets.is_empty() {
             self.log(Tag::Log, "service not available: no targets");
@@ -204,7 +237,9 @@ impl Pool {
             .collect();
         // The records decide about the endpoints of targets that are gone;
         // the others are their hosts' business.
-        self.publish(ctx, &mut progress, |key| !stands.contains(&(Arc::clone(&key.host), key.port)));
+        self.publish(ctx, &mut progress, |key| {
+            !stands.contains(&(Arc::clone(&key.host), key.port))
+        });
         self.end(ctx, asked);
         let after = refresh_after(timing.ttl_from, timing.ttl, answer.ttl, asked.jitter);
         Next { after, asks_others }
@@ -223,19 +258,30 @@ impl Pool {
     /// A step of a lookup in the engine's form: when, seconds since the lookup
     /// began, and since the step before.
     fn log_time(&self, step: &str, at: f64, since: f64, before: f64) {
-        self.log(Tag::Timestamp, &format!("{step}: {at:.6} {:.6} {:.6}", at - since, at - before));
+        self.log(
+            Tag::Timestamp,
+            &format!("{step}: {at:.6} {:.6} {:.6}", at - since, at - before),
+        );
     }
 
     /// Brings what was learned into force. `covered` tells whose absence
     /// counts as an update.
-    fn publish(&self, ctx: &mut OffTask<'_>, progress: &mut Progress, covered: impl Fn(&Key) -> bool) {
+    fn publish(
+        &self,
+        ctx: &mut OffTask<'_>,
+        progress: &mut Progress,
+        covered: impl Fn(&Key) -> bool,
+    ) {
         let desired = self.desired(ctx, progress);
         let keep = self.director.settings().keep;
         let change = progress.members.update(desired, covered, keep);
         // Told once it is in force, so that who reads it can count on it.
         let mut events = Vec::new();
         for key in &change.absent {
-            events.push(format!("drop {}: no longer in the answer, kept for {keep} updates", key.id()));
+            events.push(format!(
+                "drop {}: no longer in the answer, kept for {keep} updates",
+                key.id()
+            ));
         }
         for key in &change.deleted {
             progress.leaves.remove(key);
@@ -245,14 +291,21 @@ impl Pool {
             events.push(format!("return {}", key.id()));
         }
         let pending = self.snapshot.load().pending;
-        let missing = progress.members.present().any(|(key, _)| !progress.leaves.contains_key(key));
+        let missing = progress
+            .members
+            .present()
+            .any(|(key, _)| !progress.leaves.contains_key(key));
         if change.is_empty() && !missing && !pending {
             self.debug(|| "unchanged".to_owned());
             return;
         }
-        let Some(snapshot) = self.snapshot_of(ctx, progress, &mut events) else { return };
+        let Some(snapshot) = self.snapshot_of(ctx, progress, &mut events) else {
+            return;
+        };
         let complete = snapshot.endpoints.len() == progress.members.present().count();
-        self.set_retry((!complete).then(|| ctx.now() + self.director.settings().retry_after.as_secs_f64()));
+        self.set_retry(
+            (!complete).then(|| ctx.now() + self.director.settings().retry_after.as_secs_f64()),
+        );
         if pending && snapshot.endpoints.is_empty() && !progress.settled() {
             // Something may come yet: whoever waits goes on waiting.
             return;
@@ -293,7 +346,11 @@ impl Pool {
                     continue;
                 }
                 desired.push(Desired {
-                    key: Key { address, port: target.port, host: Arc::clone(&looked_up.host) },
+                    key: Key {
+                        address,
+                        port: target.port,
+                        host: Arc::clone(&looked_up.host),
+                    },
                     rank: Rank {
                         priority: target.priority,
                         weight: target.weight,
@@ -318,11 +375,21 @@ impl Pool {
         events: &mut Vec<String>,
     ) -> Option<Snapshot> {
         let mut endpoints = Vec::new();
-        let present: Vec<(Key, Rank)> = progress.members.present().map(|(k, m)| (k.clone(), m.rank)).collect();
+        let present: Vec<(Key, Rank)> = progress
+            .members
+            .present()
+            .map(|(k, m)| (k.clone(), m.rank))
+            .collect();
         for (key, rank) in present {
             let leaf = match progress.leaves.get(&key) {
                 Some(leaf) => Arc::clone(leaf),
-                None => match self.director.leaf(ctx, &key.host, key.address, key.port, self.authority.as_ref()) {
+                None => match self.director.leaf(
+                    ctx,
+                    &key.host,
+                    key.address,
+                    key.port,
+                    self.authority.as_ref(),
+                ) {
                     Ok(leaf) => {
                         events.push(format!("add {} score {}", key.id(), rank.score));
                         progress.leaves.insert(key.clone(), Arc::clone(&leaf));
@@ -335,7 +402,13 @@ impl Pool {
                     }
                 },
             };
-            endpoints.push(Endpoint { leaf, address: key.address, port: key.port, host: key.host, rank });
+            endpoints.push(Endpoint {
+                leaf,
+                address: key.address,
+                port: key.port,
+                host: key.host,
+                rank,
+            });
         }
         progress.made = progress.made.wrapping_add(1);
         Some(Snapshot::new(&self.director, endpoints, progress.made))

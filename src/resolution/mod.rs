@@ -45,7 +45,9 @@ impl Inbox {
 /// When the system has no thread to give.
 pub(crate) fn start() -> io::Result<(Inbox, JoinHandle<()>)> {
     let (sender, receiver) = unbounded_channel();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let thread = thread::Builder::new()
         .name("dynamic-resolve".into())
         .spawn(move || run(&runtime, receiver))?;

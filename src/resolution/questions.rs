@@ -76,7 +76,12 @@ impl Questions {
         source: SourceId,
         now: Instant,
     ) -> QuestionId {
-        let subscriber = Subscriber { pool, source, due: now, interval: Duration::ZERO };
+        let subscriber = Subscriber {
+            pool,
+            source,
+            due: now,
+            interval: Duration::ZERO,
+        };
         let id = *self.ids.entry(question.clone()).or_insert_with(|| {
             self.next += 1;
             QuestionId(self.next)
@@ -97,8 +102,12 @@ impl Questions {
 
     /// Removes a subscriber, and the question with the last one.
     pub(super) fn unsubscribe(&mut self, id: QuestionId, pool: &Arc<Pool>, source: SourceId) {
-        let Some(entry) = self.entries.get_mut(&id) else { return };
-        entry.subscribers.retain(|s| s.source != source || !Arc::ptr_eq(&s.pool, pool));
+        let Some(entry) = self.entries.get_mut(&id) else {
+            return;
+        };
+        entry
+            .subscribers
+            .retain(|s| s.source != source || !Arc::ptr_eq(&s.pool, pool));
         if entry.subscribers.is_empty() {
             self.ids.remove(&entry.question);
             self.entries.remove(&id);
@@ -133,17 +142,26 @@ impl Questions {
     /// An answer is there: when it was asked for, and the subscribers that are
     /// to get it, taken out until [`answered`](Self::answered) brings them
     /// back. `None` when nobody wants to know any more.
-    pub(super) fn take_subscribers(&mut self, id: QuestionId, now: Instant) -> Option<(Instant, Vec<Subscriber>)> {
+    pub(super) fn take_subscribers(
+        &mut self,
+        id: QuestionId,
+        now: Instant,
+    ) -> Option<(Instant, Vec<Subscriber>)> {
         let entry = self.entries.get_mut(&id)?;
         let asked = entry.asked.unwrap_or(now);
-        let due = entry.subscribers.extract_if(.., |s| s.is_due(now)).collect();
+        let due = entry
+            .subscribers
+            .extract_if(.., |s| s.is_due(now))
+            .collect();
         Some((asked, due))
     }
 
     /// Brings subscribers back, with their new due times, and plans the next
     /// question.
     pub(super) fn answered(&mut self, id: QuestionId, subscribers: Vec<Subscriber>) {
-        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Some(entry) = self.entries.get_mut(&id) else {
+            return;
+        };
         entry.subscribers.extend(subscribers);
         entry.asked = None;
         match entry.subscribers.iter().map(|s| s.due).min() {

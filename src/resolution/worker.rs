@@ -102,7 +102,14 @@ impl Worker {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Warm(vcl, guard) => {
-                self.warm.insert(vcl.ptr, Warm { vcl, guard, watched: HashMap::new() });
+                self.warm.insert(
+                    vcl.ptr,
+                    Warm {
+                        vcl,
+                        guard,
+                        watched: HashMap::new(),
+                    },
+                );
             }
             Command::Cold(ptr) => self.cool(ptr),
             Command::Watch(pool) => self.watch(&pool),
@@ -111,7 +118,12 @@ impl Worker {
 
     /// Lets go of a VCL: its names, its dead leaves, at last its guard.
     fn cool(&mut self, ptr: VclPtr) {
-        if let Some(Warm { vcl, guard, watched }) = self.warm.remove(&ptr) {
+        if let Some(Warm {
+            vcl,
+            guard,
+            watched,
+        }) = self.warm.remove(&ptr)
+        {
             for (_, mut watched) in watched {
                 watched.stop(&mut self.questions, &HashSet::new());
             }
@@ -122,18 +134,27 @@ impl Worker {
             drop(guard);
         }
         // Each question holds the settings that it is asked with.
-        self.resolvers.retain(|settings, _| Arc::strong_count(settings) > 1);
+        self.resolvers
+            .retain(|settings, _| Arc::strong_count(settings) > 1);
     }
 
     /// Asks all that a name or service has to ask, and no more.
     fn watch(&mut self, pool: &Arc<Pool>) {
-        let Some(warm) = self.warm.get_mut(&pool.vcl().ptr) else { return };
+        let Some(warm) = self.warm.get_mut(&pool.vcl().ptr) else {
+            return;
+        };
         let watched = warm
             .watched
             .entry(Arc::as_ptr(pool))
-            .or_insert_with(|| Watched { pool: Arc::clone(pool), asks: HashMap::new() });
+            .or_insert_with(|| Watched {
+                pool: Arc::clone(pool),
+                asks: HashMap::new(),
+            });
         let asks = pool.questions();
-        watched.stop(&mut self.questions, &asks.iter().map(|(source, _)| *source).collect());
+        watched.stop(
+            &mut self.questions,
+            &asks.iter().map(|(source, _)| *source).collect(),
+        );
         let now = Instant::now();
         let mut settings = None;
         for (source, ask) in asks {
@@ -150,10 +171,17 @@ impl Worker {
                 Ask::Host { name, rooted } => (name, rooted, false),
                 Ask::Service { name, rooted } => (name, rooted, true),
             };
-            let settings =
-                settings.get_or_insert_with(|| interned(&mut self.resolvers, pool.director().resolver()));
-            let question = Question { settings: Arc::clone(settings), name, rooted, srv };
-            let id = self.questions.subscribe(question, Arc::clone(pool), source, now);
+            let settings = settings
+                .get_or_insert_with(|| interned(&mut self.resolvers, pool.director().resolver()));
+            let question = Question {
+                settings: Arc::clone(settings),
+                name,
+                rooted,
+                srv,
+            };
+            let id = self
+                .questions
+                .subscribe(question, Arc::clone(pool), source, now);
             watched.asks.insert(source, Some(id));
         }
     }
@@ -162,7 +190,9 @@ impl Worker {
     fn ask(&mut self) {
         let now = Instant::now();
         while let Some((id, question)) = self.questions.take_due(now) {
-            let Some(resolver) = self.resolvers.get(&question.settings).cloned() else { continue };
+            let Some(resolver) = self.resolvers.get(&question.settings).cloned() else {
+                continue;
+            };
             self.flying.push(Box::pin(async move {
                 let answer = if question.srv {
                     Answer::Service(resolver.srv(&question.name, question.rooted).await.answer)
@@ -177,17 +207,27 @@ impl Worker {
     /// Hands an answer to all that wait for it.
     fn deliver(&mut self, id: QuestionId, answer: &Answer) {
         let now = Instant::now();
-        let Some((asked, subscribers)) = self.questions.take_subscribers(id, now) else { return };
+        let Some((asked, subscribers)) = self.questions.take_subscribers(id, now) else {
+            return;
+        };
         let at = clock::now() - now.duration_since(asked).as_secs_f64();
         let mut again = Vec::with_capacity(subscribers.len());
         let mut others = Vec::new();
         for subscriber in subscribers {
             let Subscriber { pool, source, .. } = subscriber;
-            let Some(warm) = self.warm.get(&pool.vcl().ptr) else { continue };
-            let failed = Next { after: AFTER_PANIC, asks_others: false };
+            let Some(warm) = self.warm.get(&pool.vcl().ptr) else {
+                continue;
+            };
+            let failed = Next {
+                after: AFTER_PANIC,
+                asks_others: false,
+            };
             let next = guard("update", failed, || {
                 let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
-                let asked = Asked { at, jitter: fastrand::f64() };
+                let asked = Asked {
+                    at,
+                    jitter: fastrand::f64(),
+                };
                 match answer {
                     Answer::Host(answer) => pool.take_host(&mut ctx, source, answer, asked),
                     Answer::Service(answer) => pool.take_service(&mut ctx, answer, asked),
@@ -196,7 +236,12 @@ impl Worker {
             if next.asks_others {
                 others.push(Arc::clone(&pool));
             }
-            again.push(Subscriber { pool, source, due: now + next.after, interval: next.after });
+            again.push(Subscriber {
+                pool,
+                source,
+                due: now + next.after,
+                interval: next.after,
+            });
         }
         self.questions.answered(id, again);
         for pool in others {
@@ -209,7 +254,10 @@ impl Worker {
         let now = clock::now();
         for warm in self.warm.values_mut() {
             warm.vcl.graveyard.clear();
-            for (_, mut watched) in warm.watched.extract_if(|_, watched| watched.pool.expire(now)) {
+            for (_, mut watched) in warm
+                .watched
+                .extract_if(|_, watched| watched.pool.expire(now))
+            {
                 watched.stop(&mut self.questions, &HashSet::new());
             }
             for watched in warm.watched.values() {
@@ -235,7 +283,9 @@ fn interned(resolvers: &mut HashMap<Arc<Settings>, Resolver>, settings: Settings
 
 /// The system's files, or those that the environment of the server names.
 fn system_files() -> SystemFiles {
-    let file = |variable, usual: &str| std::env::var_os(variable).map_or_else(|| usual.into(), PathBuf::from);
+    let file = |variable, usual: &str| {
+        std::env::var_os(variable).map_or_else(|| usual.into(), PathBuf::from)
+    };
     SystemFiles::new(
         file("VMOD_DYNAMIC_RESOLV_CONF", "/etc/resolv.conf"),
         file("VMOD_DYNAMIC_HOSTS", "/etc/hosts"),

@@ -32,7 +32,10 @@ struct Cluster {
 unsafe impl Send for Cluster {}
 
 impl Cluster {
-    const EMPTY: Cluster = Cluster { raw: ptr::null_mut(), left: 0 };
+    const EMPTY: Cluster = Cluster {
+        raw: ptr::null_mut(),
+        left: 0,
+    };
 
     fn room(&mut self, ctx: *const sys::vrt_ctx, bytes: usize) -> *mut sys::vsmw_cluster {
         if self.left == 0 {
@@ -59,7 +62,10 @@ impl Cluster {
 impl Arena {
     /// An arena that holds nothing yet.
     pub(crate) const fn new() -> Self {
-        Arena { leaves: Cluster::EMPTY, names: Cluster::EMPTY }
+        Arena {
+            leaves: Cluster::EMPTY,
+            names: Cluster::EMPTY,
+        }
     }
 
     pub(super) fn room_for_leaf(&mut self, ctx: &mut OffTask<'_>) -> *mut sys::vsmw_cluster {

@@ -20,7 +20,15 @@ pub(super) fn wrap<T: Handed>(ctx: Ctx<'_>, object: &T) -> sys::VCL_BLOB {
     let object: *const T = object;
     // SAFETY: the text is static. The engine keeps the pointer, not a copy of
     // what is behind it: the object outlives the blob.
-    unsafe { sys::VRT_blob(ctx.as_ptr(), T::NAME.as_ptr(), object.cast(), size_of::<T>(), T::KIND) }
+    unsafe {
+        sys::VRT_blob(
+            ctx.as_ptr(),
+            T::NAME.as_ptr(),
+            object.cast(),
+            size_of::<T>(),
+            T::KIND,
+        )
+    }
 }
 
 /// The object in a blob; `None` for a blob of another kind.

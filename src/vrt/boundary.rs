@@ -19,7 +19,10 @@ pub(crate) fn guard<R>(entry: &str, otherwise: R, body: impl FnOnce() -> R) -> R
                 .copied()
                 .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
                 .unwrap_or("unknown reason");
-            log::line(Tag::Error, &format!("vmod-dynamic internal error in {entry}: {why}"));
+            log::line(
+                Tag::Error,
+                &format!("vmod-dynamic internal error in {entry}: {why}"),
+            );
             otherwise
         }
     }

@@ -16,22 +16,62 @@ const CLASS: &CStr = c"DYNAMIC";
 
 /// What a counter of the set means: `(name, type, one line)`.
 const DESCRIPTIONS: [(&str, &str, &str); Counter::COUNT] = [
-    ("lookups", "counter", "Lookups of the name that were answered or failed"),
+    (
+        "lookups",
+        "counter",
+        "Lookups of the name that were answered or failed",
+    ),
     ("lookups_failed", "counter", "Lookups that taught nothing"),
     ("addresses", "gauge", "Addresses in use"),
     ("picks", "counter", "Backends chosen"),
-    ("picks_preferred", "counter", "Backends chosen that are preferred"),
+    (
+        "picks_preferred",
+        "counter",
+        "Backends chosen that are preferred",
+    ),
     ("spilled", "counter", "Choices from a tier below the best"),
-    ("hash_overflow", "counter", "Keyed choices moved on by the load bound"),
-    ("retried_elsewhere", "counter", "Retries that went to another backend"),
+    (
+        "hash_overflow",
+        "counter",
+        "Keyed choices moved on by the load bound",
+    ),
+    (
+        "retried_elsewhere",
+        "counter",
+        "Retries that went to another backend",
+    ),
     ("session_ok", "counter", "Session keys that were followed"),
     ("session_new", "counter", "Sessions that were begun"),
-    ("session_recovered", "counter", "Sessions that were given another backend"),
-    ("session_failed", "counter", "Requests refused for their session key"),
-    ("buckets_owner", "counter", "Choices of an owner of the request's bucket"),
-    ("buckets_delayed", "counter", "Requests refused while the owners of their bucket are down"),
-    ("buckets_taken_over", "counter", "Requests that others serve as the owners of their bucket are down"),
-    ("expired", "counter", "First lookups that took too long for a request"),
+    (
+        "session_recovered",
+        "counter",
+        "Sessions that were given another backend",
+    ),
+    (
+        "session_failed",
+        "counter",
+        "Requests refused for their session key",
+    ),
+    (
+        "buckets_owner",
+        "counter",
+        "Choices of an owner of the request's bucket",
+    ),
+    (
+        "buckets_delayed",
+        "counter",
+        "Requests refused while the owners of their bucket are down",
+    ),
+    (
+        "buckets_taken_over",
+        "counter",
+        "Requests that others serve as the owners of their bucket are down",
+    ),
+    (
+        "expired",
+        "counter",
+        "First lookups that took too long for a request",
+    ),
 ];
 
 /// A counter of the set, in the order of its place in shared memory.
@@ -138,7 +178,6 @@ impl Counters {
             value.store(to, Ordering::Relaxed);
         }
     }
-
 
     /// Shows the set while its VCL is warm, hides it while it is cold.
     pub(crate) fn show(&self, visible: bool) {

@@ -120,10 +120,13 @@ impl<'c> Ctx<'c> {
                 return None;
             }
             // SAFETY: a text of the task's workspace, from its begin to its end.
-            let line = unsafe { std::slice::from_raw_parts(line.b.cast::<u8>(), line.e.offset_from_unsigned(line.b)) };
+            let line = unsafe {
+                std::slice::from_raw_parts(line.b.cast::<u8>(), line.e.offset_from_unsigned(line.b))
+            };
             let (name, value) = line.split_at_checked(wanted.len())?;
             let value = value.strip_prefix(b":")?;
-            name.eq_ignore_ascii_case(wanted).then(|| value.trim_ascii())
+            name.eq_ignore_ascii_case(wanted)
+                .then(|| value.trim_ascii())
         })
     }
 
@@ -140,7 +143,9 @@ impl<'c> Ctx<'c> {
     /// of its name if `replace`. False when the task has no memory left.
     pub(crate) fn set_response_header(self, name: &str, value: &str, replace: bool) -> bool {
         let http = self.raw.http_beresp;
-        let Ok(line) = CString::new(format!("{name}: {value}")) else { return false };
+        let Ok(line) = CString::new(format!("{name}: {value}")) else {
+            return false;
+        };
         if http.is_null() || self.raw.ws.is_null() {
             return false;
         }
@@ -162,7 +167,9 @@ impl<'c> Ctx<'c> {
 
     /// A string for VCL, in the task's memory.
     pub(super) fn string(self, text: &str) -> sys::VCL_STRING {
-        let Ok(text) = CString::new(text) else { return ptr::null() };
+        let Ok(text) = CString::new(text) else {
+            return ptr::null();
+        };
         if self.raw.ws.is_null() {
             return ptr::null();
         }
@@ -215,7 +222,9 @@ impl HeaderName {
 
     /// The name without the colon.
     fn text(&self) -> &[u8] {
-        self.0.get(1..self.0.len().saturating_sub(2)).unwrap_or_default()
+        self.0
+            .get(1..self.0.len().saturating_sub(2))
+            .unwrap_or_default()
     }
 
     fn as_hdr(&self) -> sys::hdr_t {

@@ -133,7 +133,9 @@ impl Via {
     /// # Errors
     /// When such a director has no backend to offer.
     pub(super) fn new(ctx: Ctx<'_>, raw: sys::VCL_BACKEND) -> Result<Option<Self>, String> {
-        let Some(given) = NonNull::new(raw.cast_mut()) else { return Ok(None) };
+        let Some(given) = NonNull::new(raw.cast_mut()) else {
+            return Ok(None);
+        };
         // SAFETY: a director of the VCL that is being loaded; the engine's
         // record of it and the type's name live as long as it.
         let taskless = unsafe {
@@ -174,8 +176,9 @@ impl Leaf {
         arena: &mut Arena,
         graveyard: &Arc<Graveyard>,
     ) -> Result<Leaf, LeafError> {
-        let sockaddr = Suckaddr::new(plan.address, plan.port)
-            .ok_or_else(|| LeafError::Refused("the engine's address structure is unknown".into()))?;
+        let sockaddr = Suckaddr::new(plan.address, plan.port).ok_or_else(|| {
+            LeafError::Refused("the engine's address structure is unknown".into())
+        })?;
         let mut endpoint = sys::vrt_endpoint {
             magic: sys::VRT_ENDPOINT_MAGIC,
             ..Default::default()
@@ -200,14 +203,17 @@ impl Leaf {
             backend_wait_limit: plan.wait_limit,
             probe: plan.probe.map_or(ptr::null(), Probe::as_ptr),
         };
-        let via = plan.via.map_or(ptr::null(), |via| via.0.as_ptr().cast_const());
+        let via = plan
+            .via
+            .map_or(ptr::null(), |via| via.0.as_ptr().cast_const());
         let cluster = arena.room_for_leaf(ctx);
         // SAFETY: the description and all that it points to outlive the call,
         // in which the engine copies them; the probe, the via and the VCL are
         // kept by the guard behind `ctx`. A null result means that the VCL is
         // leaving, or that the engine said why not.
         let backend = unsafe {
-            let raw = sys::VRT_new_backend_clustered(ctx.as_ptr(), cluster, &raw const description, via);
+            let raw =
+                sys::VRT_new_backend_clustered(ctx.as_ptr(), cluster, &raw const description, via);
             Owned::new(raw)
         };
         match backend {
@@ -216,7 +222,9 @@ impl Leaf {
                 name: plan.name.to_string_lossy().into_owned(),
                 graveyard: Arc::clone(graveyard),
             }),
-            None => Err(ctx.take_error().map_or(LeafError::Leaving, LeafError::Refused)),
+            None => Err(ctx
+                .take_error()
+                .map_or(LeafError::Leaving, LeafError::Refused)),
         }
     }
 
@@ -244,7 +252,8 @@ impl Leaf {
     pub(crate) fn health(&self, ctx: Ctx<'_>) -> (bool, f64) {
         let mut changed = 0.0;
         // SAFETY: as above; the time is written to a local.
-        let healthy = unsafe { sys::VRT_Healthy(ctx.as_ptr(), self.as_ptr(), &raw mut changed) != 0 };
+        let healthy =
+            unsafe { sys::VRT_Healthy(ctx.as_ptr(), self.as_ptr(), &raw mut changed) != 0 };
         (healthy, changed)
     }
 
@@ -255,7 +264,9 @@ impl Leaf {
         // one aligned word that the engine changes under its own lock, so a
         // volatile read sees a recent value of it.
         unsafe {
-            let Some(director) = self.as_ptr().as_ref() else { return 0 };
+            let Some(director) = self.as_ptr().as_ref() else {
+                return 0;
+            };
             let backend = director.priv_.cast::<sys::backend>().cast_const();
             if backend.is_null() || (*backend).magic != sys::BACKEND_MAGIC {
                 return 0;

@@ -45,7 +45,12 @@ pub(crate) fn line(tag: Tag, text: &str) {
     // SAFETY: VSL may be called on any thread; format and argument are C
     // strings that outlive the call, and the format takes one string.
     unsafe {
-        sys::VSL(tag.raw(), sys::vxid_t { vxid: 0 }, c"%s".as_ptr(), text.as_ptr());
+        sys::VSL(
+            tag.raw(),
+            sys::vxid_t { vxid: 0 },
+            c"%s".as_ptr(),
+            text.as_ptr(),
+        );
     }
 }
 

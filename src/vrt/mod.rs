@@ -42,7 +42,7 @@ pub(crate) fn random() -> u64 {
     // SAFETY: the engine's generator may be called on any thread. It yields 31
     // bits or so at a time.
     unsafe {
-        let part = || u64::from(sys::VRND_RandomTestable().cast_unsigned());
+        let part = || sys::VRND_RandomTestable().cast_unsigned();
         part() << 42 ^ part() << 21 ^ part()
     }
 }

@@ -34,7 +34,11 @@ impl<'g> OffTask<'g> {
             now,
             ..Default::default()
         };
-        OffTask { raw, vpi, guard: PhantomData }
+        OffTask {
+            raw,
+            vpi,
+            guard: PhantomData,
+        }
     }
 
     pub(super) fn as_ptr(&mut self) -> *const sys::vrt_ctx {
@@ -56,7 +60,10 @@ impl<'g> OffTask<'g> {
                 return None;
             }
             sys::VSB_finish(self.raw.msg);
-            let text = CStr::from_ptr(sys::VSB_data(self.raw.msg)).to_string_lossy().trim().to_owned();
+            let text = CStr::from_ptr(sys::VSB_data(self.raw.msg))
+                .to_string_lossy()
+                .trim()
+                .to_owned();
             sys::VSB_clear(self.raw.msg);
             Some(text)
         }

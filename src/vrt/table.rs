@@ -92,7 +92,7 @@ pub static Vmod_dynamic_Data: Constant<sys::vmod_data> = Constant(sys::vmod_data
     name: c"dynamic".as_ptr(),
     func_name: c"Vmod_vmod_dynamic_Func".as_ptr(),
     func: (&raw const FUNCTIONS).cast(),
-    func_len: size_of::<Functions>() as c_int,
+    func_len: FUNCTIONS_SIZE,
     proto: ptr::null(),
     json: (&raw const vmod_dynamic_json).cast(),
     abi: sys::VMOD_ABI_Version.as_ptr().cast(),
@@ -100,7 +100,15 @@ pub static Vmod_dynamic_Data: Constant<sys::vmod_data> = Constant(sys::vmod_data
     version: VERSION.as_ptr(),
 });
 
-const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-    Ok(version) => version,
-    Err(_) => c"",
-};
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "a table of some dozen pointers, and no `try_from` in constants"
+)]
+const FUNCTIONS_SIZE: c_int = size_of::<Functions>() as c_int;
+
+const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => c"",
+    };

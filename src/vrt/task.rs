@@ -95,14 +95,17 @@ impl<'c> Task<'c> {
             return None;
         }
         // SAFETY: within a task; the identity is a static address of ours.
-        let private = NonNull::new(unsafe { sys::VRT_priv_task(ctx.as_ptr(), (&raw const TASK_ID).cast()) })?;
+        let private =
+            NonNull::new(unsafe { sys::VRT_priv_task(ctx.as_ptr(), (&raw const TASK_ID).cast()) })?;
         Some(Task { ctx, private })
     }
 
     fn nodes(&self) -> impl Iterator<Item = &Node> {
         // SAFETY: the list belongs to this task's thread; its nodes live until
         // the engine ends the task.
-        let mut next = unsafe { self.private.as_ref().priv_ }.cast::<Node>().cast_const();
+        let mut next = unsafe { self.private.as_ref().priv_ }
+            .cast::<Node>()
+            .cast_const();
         std::iter::from_fn(move || {
             // SAFETY: as above: null or a node of the list.
             let node = unsafe { next.as_ref() }?;
@@ -114,7 +117,11 @@ impl<'c> Task<'c> {
     fn push(&mut self, held: Held) {
         // SAFETY: this task's own record.
         let private = unsafe { self.private.as_mut() };
-        let mut node = Node { held, next: private.priv_.cast(), heap: false };
+        let mut node = Node {
+            held,
+            next: private.priv_.cast(),
+            heap: false,
+        };
         let place = match self.ctx.alloc(size_of::<Node>()) {
             Some(place) if place.as_ptr().addr() % align_of::<Node>() == 0 => {
                 let place = place.cast::<Node>();
@@ -151,7 +158,11 @@ impl<'c> Task<'c> {
 
     /// Keeps a snapshot, and so the leaf that was chosen from it, until the
     /// end of the task.
-    pub(crate) fn choose<S: Send + Sync + 'static>(&mut self, snapshot: &Arc<S>, leaf: &Leaf) -> Chosen {
+    pub(crate) fn choose<S: Send + Sync + 'static>(
+        &mut self,
+        snapshot: &Arc<S>,
+        leaf: &Leaf,
+    ) -> Chosen {
         let address = Arc::as_ptr(snapshot).cast::<c_void>();
         let held = self
             .nodes()
@@ -220,7 +231,10 @@ impl<'c> Task<'c> {
     /// Remembers that `attempt` chose this leaf. Of several choices in one
     /// attempt the last counts: it is the one that is contacted.
     pub(crate) fn remember(&mut self, leaf: &Leaf, attempt: u32) {
-        let made = Attempt { leaf: leaf.identity(), number: attempt };
+        let made = Attempt {
+            leaf: leaf.identity(),
+            number: attempt,
+        };
         for node in self.nodes_mut() {
             if let Held::Choices(choices, used) = &mut node.held {
                 if let Some(known) = choices.iter_mut().take(*used).find(|c| c.number == attempt) {
@@ -248,7 +262,11 @@ unsafe extern "C" fn fini(_ctx: *const sys::vrt_ctx, private: *mut c_void) {
             // memory goes: the workspace's by the engine, the heap's here.
             let node = unsafe {
                 let heap = (*next).heap;
-                if heap { *Box::from_raw(next) } else { next.read() }
+                if heap {
+                    *Box::from_raw(next)
+                } else {
+                    next.read()
+                }
             };
             next = node.next;
             if let Held::Pool(pool) = &node.held {

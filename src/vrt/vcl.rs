@@ -52,8 +52,12 @@ impl Guard {
     pub(crate) fn take(ctx: Ctx<'_>) -> Self {
         // SAFETY: called in the WARM event, as the engine demands; the
         // description is copied.
-        let reference =
-            unsafe { sys::VRT_VCL_Prevent_Discard(ctx.as_ptr(), c"vmod_dynamic: resolution under way".as_ptr()) };
+        let reference = unsafe {
+            sys::VRT_VCL_Prevent_Discard(
+                ctx.as_ptr(),
+                c"vmod_dynamic: resolution under way".as_ptr(),
+            )
+        };
         Guard(NonNull::new(reference))
     }
 }

@@ -109,7 +109,12 @@ impl Registration {
     /// Registers `director` under a name. `None` when the VCL is leaving.
     ///
     /// In `vcl_init` or in a task of a warm VCL. May wait for the VCL lock.
-    pub(crate) fn add<D: Director>(ctx: Ctx<'_>, name: &str, service: bool, director: Arc<D>) -> Option<Self> {
+    pub(crate) fn add<D: Director>(
+        ctx: Ctx<'_>,
+        name: &str,
+        service: bool,
+        director: Arc<D>,
+    ) -> Option<Self> {
         let name = CString::new(name).ok()?;
         let methods = if service { D::service() } else { D::name() };
         let private = Arc::into_raw(director);
@@ -144,7 +149,9 @@ impl Registration {
         // out of date by the time of the answer: the caller lets nobody take
         // new references first.
         unsafe {
-            let Some(director) = self.as_ptr().as_ref() else { return true };
+            let Some(director) = self.as_ptr().as_ref() else {
+                return true;
+            };
             let record = director.vdir.cast_const();
             if record.is_null() || (*record).magic != sys::VCLDIR_MAGIC {
                 return false;
@@ -186,14 +193,20 @@ unsafe fn of<'d, D: Director>(raw: sys::VCL_BACKEND) -> Option<&'d D> {
     unsafe { raw.as_ref()?.priv_.cast::<D>().cast_const().as_ref() }
 }
 
-unsafe extern "C" fn resolve<D: Director>(ctx: *const sys::vrt_ctx, raw: sys::VCL_BACKEND) -> sys::VCL_BACKEND {
+unsafe extern "C" fn resolve<D: Director>(
+    ctx: *const sys::vrt_ctx,
+    raw: sys::VCL_BACKEND,
+) -> sys::VCL_BACKEND {
     guard("resolve", ptr::null(), || {
         // SAFETY: the engine calls this with the context of the call and with
         // a director that carries this table.
-        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe { of::<D>(raw) }) else {
+        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe { of::<D>(raw) })
+        else {
             return ptr::null();
         };
-        director.resolve(ctx).map_or(ptr::null(), |chosen| chosen.as_ptr())
+        director
+            .resolve(ctx)
+            .map_or(ptr::null(), |chosen| chosen.as_ptr())
     })
 }
 
@@ -204,7 +217,8 @@ unsafe extern "C" fn healthy<D: Director>(
 ) -> sys::VCL_BOOL {
     guard("healthy", 0, || {
         // SAFETY: as in `resolve`.
-        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe { of::<D>(raw) }) else {
+        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe { of::<D>(raw) })
+        else {
             return 0;
         };
         let (healthy, since) = director.healthy(ctx);
@@ -226,7 +240,9 @@ unsafe extern "C" fn list<D: Director>(
     guard("list", (), || {
         // SAFETY: as in `resolve`; the buffer is the engine's for this call.
         let (Some(ctx), Some(director), Some(mut out)) =
-            (unsafe { Ctx::new(ctx) }, unsafe { of::<D>(raw) }, unsafe { Out::new(out) })
+            (unsafe { Ctx::new(ctx) }, unsafe { of::<D>(raw) }, unsafe {
+                Out::new(out)
+            })
         else {
             return;
         };
@@ -237,7 +253,9 @@ unsafe extern "C" fn list<D: Director>(
 unsafe extern "C" fn event<D: Director>(raw: sys::VCL_BACKEND, event: sys::vcl_event_e::Type) {
     guard("event", (), || {
         // SAFETY: as in `resolve`.
-        let Some(director) = (unsafe { of::<D>(raw) }) else { return };
+        let Some(director) = (unsafe { of::<D>(raw) }) else {
+            return;
+        };
         match event {
             sys::vcl_event_e::VCL_EVENT_WARM => director.temperature(true),
             sys::vcl_event_e::VCL_EVENT_COLD => director.temperature(false),

@@ -39,11 +39,15 @@ pub(in crate::vrt) unsafe extern "C" fn fini(place: *mut *mut Raw) {
     });
 }
 
-pub(in crate::vrt) unsafe extern "C" fn r#use(ctx: *const sys::vrt_ctx, buckets: *mut Raw) -> sys::VCL_BLOB {
+pub(in crate::vrt) unsafe extern "C" fn r#use(
+    ctx: *const sys::vrt_ctx,
+    buckets: *mut Raw,
+) -> sys::VCL_BLOB {
     guard("buckets use", ptr::null(), || {
         // SAFETY: the context of this call, and the object from `init`.
-        let (Some(ctx), Some(buckets)) = (unsafe { Ctx::new(ctx) }, unsafe { object::<BucketsObject, _>(buckets) })
-        else {
+        let (Some(ctx), Some(buckets)) = (unsafe { Ctx::new(ctx) }, unsafe {
+            object::<BucketsObject, _>(buckets)
+        }) else {
             return ptr::null();
         };
         blob::wrap(ctx, buckets)
@@ -66,10 +70,19 @@ unsafe fn assigns(
     guard(method, (), || {
         // SAFETY: the caller's contract.
         unsafe {
-            let (Some(ctx), Some(buckets)) = (Ctx::new(ctx), object::<BucketsObject, _>(buckets)) else { return };
-            let (server, set) = (text(server).unwrap_or_default(), text(set).unwrap_or_default());
+            let (Some(ctx), Some(buckets)) = (Ctx::new(ctx), object::<BucketsObject, _>(buckets))
+            else {
+                return;
+            };
+            let (server, set) = (
+                text(server).unwrap_or_default(),
+                text(set).unwrap_or_default(),
+            );
             if let Err(why) = assign(buckets, &server, &set) {
-                ctx.fail(&format!("dynamic.buckets {}: {method}: {why}", buckets.name()));
+                ctx.fail(&format!(
+                    "dynamic.buckets {}: {method}: {why}",
+                    buckets.name()
+                ));
             }
         }
     });
@@ -92,7 +105,16 @@ pub(in crate::vrt) unsafe extern "C" fn assign_bitmap(
     hex: sys::VCL_STRING,
 ) {
     // SAFETY: what the table promises.
-    unsafe { assigns(ctx, buckets, "assign_bitmap", server, hex, BucketsObject::assign_bitmap) }
+    unsafe {
+        assigns(
+            ctx,
+            buckets,
+            "assign_bitmap",
+            server,
+            hex,
+            BucketsObject::assign_bitmap,
+        )
+    }
 }
 
 pub(in crate::vrt) unsafe extern "C" fn bitmap(
@@ -104,13 +126,17 @@ pub(in crate::vrt) unsafe extern "C" fn bitmap(
         // SAFETY: the context of this call, the object from `init`, and a
         // string that outlives the call.
         unsafe {
-            let (Some(ctx), Some(buckets)) = (Ctx::new(ctx), object::<BucketsObject, _>(buckets)) else {
+            let (Some(ctx), Some(buckets)) = (Ctx::new(ctx), object::<BucketsObject, _>(buckets))
+            else {
                 return ptr::null();
             };
             match buckets.bitmap(ctx, &text(server).unwrap_or_default()) {
                 Ok(bitmap) => ctx.string(&bitmap),
                 Err(why) => {
-                    ctx.fail(&format!("dynamic.buckets {}: bitmap: {why}", buckets.name()));
+                    ctx.fail(&format!(
+                        "dynamic.buckets {}: bitmap: {why}",
+                        buckets.name()
+                    ));
                     ptr::null()
                 }
             }
@@ -126,7 +152,12 @@ pub(in crate::vrt) unsafe extern "C" fn hash(
 ) -> sys::VCL_INT {
     guard("hash", 0, || {
         // SAFETY: strings that outlive the call.
-        unsafe { BucketsObject::hash(bytes(key).unwrap_or_default(), bytes(otherwise).unwrap_or_default()) }
+        unsafe {
+            BucketsObject::hash(
+                bytes(key).unwrap_or_default(),
+                bytes(otherwise).unwrap_or_default(),
+            )
+        }
     })
 }
 
@@ -142,7 +173,10 @@ pub(in crate::vrt) unsafe extern "C" fn serves(
         // SAFETY: the context of this call, the object from `init`, and
         // strings that outlive the call.
         unsafe {
-            let (Some(ctx), Some(buckets)) = (Ctx::new(ctx), object::<BucketsObject, _>(buckets)) else { return 0 };
+            let (Some(ctx), Some(buckets)) = (Ctx::new(ctx), object::<BucketsObject, _>(buckets))
+            else {
+                return 0;
+            };
             let client = Client {
                 key: bytes(key).unwrap_or_default(),
                 elapsed,

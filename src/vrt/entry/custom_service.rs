@@ -60,11 +60,19 @@ pub(in crate::vrt) unsafe extern "C" fn add(
         // SAFETY: the context of this call, the object from `init`, and
         // arguments valid for the call; the ACL lives as long as the VCL.
         unsafe {
-            let (Some(ctx), Some(service)) = (Ctx::new(ctx), object::<CustomService, _>(service)) else { return };
+            let (Some(ctx), Some(service)) = (Ctx::new(ctx), object::<CustomService, _>(service))
+            else {
+                return;
+            };
             let host = text(host).unwrap_or_default();
             let port = text(port).unwrap_or_default();
-            if let Err(why) = service.add(&host, &port, &word(when), Acl::new(acl), priority, weight) {
-                ctx.fail(&format!("dynamic.custom_service {}: add: {why}", service.name()));
+            if let Err(why) =
+                service.add(&host, &port, &word(when), Acl::new(acl), priority, weight)
+            {
+                ctx.fail(&format!(
+                    "dynamic.custom_service {}: add: {why}",
+                    service.name()
+                ));
             }
         }
     });
@@ -80,11 +88,17 @@ pub(in crate::vrt) unsafe extern "C" fn add_preferred(
     guard("add_preferred", (), || {
         // SAFETY: as in `add`.
         unsafe {
-            let (Some(ctx), Some(service)) = (Ctx::new(ctx), object::<CustomService, _>(service)) else { return };
+            let (Some(ctx), Some(service)) = (Ctx::new(ctx), object::<CustomService, _>(service))
+            else {
+                return;
+            };
             let host = text(host).unwrap_or_default();
             let port = text(port).unwrap_or_default();
             if let Err(why) = service.add_preferred(&host, &port, Acl::new(acl)) {
-                ctx.fail(&format!("dynamic.custom_service {}: add_preferred: {why}", service.name()));
+                ctx.fail(&format!(
+                    "dynamic.custom_service {}: add_preferred: {why}",
+                    service.name()
+                ));
             }
         }
     });
@@ -102,11 +116,15 @@ pub(in crate::vrt) unsafe extern "C" fn backend(
         // SAFETY: the context of this call, the object from `init`, and
         // strings that outlive the call.
         unsafe {
-            let (Some(ctx), Some(service)) = (Ctx::new(ctx), object::<CustomService, _>(service)) else {
+            let (Some(ctx), Some(service)) = (Ctx::new(ctx), object::<CustomService, _>(service))
+            else {
                 return ptr::null();
             };
             service
-                .backend(ctx, &Call::new(bytes(key), bytes(pin), elapsed, bytes(transaction)))
+                .backend(
+                    ctx,
+                    &Call::new(bytes(key), bytes(pin), elapsed, bytes(transaction)),
+                )
                 .map_or(ptr::null(), |chosen| chosen.as_ptr())
         }
     })

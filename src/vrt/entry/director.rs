@@ -21,7 +21,10 @@ use crate::session::SessionObject;
 
 type Raw = sys::vmod_dynamic_director;
 
-#[allow(clippy::too_many_arguments, reason = "the manual's arguments, in its order")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the manual's arguments, in its order"
+)]
 pub(in crate::vrt) unsafe extern "C" fn init(
     ctx: *const sys::vrt_ctx,
     place: *mut *mut Raw,
@@ -90,7 +93,7 @@ pub(in crate::vrt) unsafe extern "C" fn init(
                 overprovisioning,
                 slow_start,
             };
-            let (Some(given_resolver), Some(session), Some(buckets)) = (
+            let (Ok(given_resolver), Ok(session), Ok(buckets)) = (
                 referred::<ResolverObject>(ctx, &vcl_name, "resolver", resolver),
                 referred::<SessionObject>(ctx, &vcl_name, "session", session),
                 referred::<BucketsObject>(ctx, &vcl_name, "buckets", buckets),
@@ -121,8 +124,8 @@ pub(in crate::vrt) unsafe extern "C" fn init(
     });
 }
 
-/// The object that an argument refers to; `None`, and a failed VCL load, where
-/// it is of another kind.
+/// The object that an argument refers to, if it is given. A blob of another
+/// kind fails the VCL load.
 ///
 /// # Safety
 /// `given` is null or a blob of the call under way.
@@ -131,9 +134,9 @@ unsafe fn referred<T: Handed>(
     vcl_name: &str,
     argument: &str,
     given: sys::VCL_BLOB,
-) -> Option<Option<Arc<T>>> {
+) -> Result<Option<Arc<T>>, ()> {
     if given.is_null() {
-        return Some(None);
+        return Ok(None);
     }
     // SAFETY: the caller's contract.
     let object = unsafe { blob::unwrap::<T>(given) };
@@ -143,7 +146,7 @@ unsafe fn referred<T: Handed>(
             T::NAME.to_string_lossy()
         ));
     }
-    object.map(Some)
+    object.map(Some).ok_or(())
 }
 
 pub(in crate::vrt) unsafe extern "C" fn fini(place: *mut *mut Raw) {
@@ -170,12 +173,19 @@ pub(in crate::vrt) unsafe extern "C" fn backend(
         // SAFETY: the context of this call, the object from `init`, and
         // strings that outlive the call.
         unsafe {
-            let (Some(ctx), Some(director)) = (Ctx::new(ctx), object::<Director, _>(director)) else {
+            let (Some(ctx), Some(director)) = (Ctx::new(ctx), object::<Director, _>(director))
+            else {
                 return ptr::null();
             };
             let call = Call::new(bytes(key), bytes(pin), elapsed, bytes(transaction));
             director
-                .backend(ctx, bytes(host).unwrap_or_default(), bytes(port).unwrap_or_default(), bytes(authority), &call)
+                .backend(
+                    ctx,
+                    bytes(host).unwrap_or_default(),
+                    bytes(port).unwrap_or_default(),
+                    bytes(authority),
+                    &call,
+                )
                 .map_or(ptr::null(), |chosen| chosen.as_ptr())
         }
     })
@@ -193,27 +203,41 @@ pub(in crate::vrt) unsafe extern "C" fn service(
     guard("service", ptr::null(), || {
         // SAFETY: as in `backend`.
         unsafe {
-            let (Some(ctx), Some(director)) = (Ctx::new(ctx), object::<Director, _>(director)) else {
+            let (Some(ctx), Some(director)) = (Ctx::new(ctx), object::<Director, _>(director))
+            else {
                 return ptr::null();
             };
             director
-                .service(ctx, bytes(service).unwrap_or_default(), &Call::new(bytes(key), bytes(pin), elapsed, bytes(transaction)))
+                .service(
+                    ctx,
+                    bytes(service).unwrap_or_default(),
+                    &Call::new(bytes(key), bytes(pin), elapsed, bytes(transaction)),
+                )
                 .map_or(ptr::null(), |chosen| chosen.as_ptr())
         }
     })
 }
 
-pub(in crate::vrt) unsafe extern "C" fn r#use(ctx: *const sys::vrt_ctx, director: *mut Raw) -> sys::VCL_BLOB {
+pub(in crate::vrt) unsafe extern "C" fn r#use(
+    ctx: *const sys::vrt_ctx,
+    director: *mut Raw,
+) -> sys::VCL_BLOB {
     guard("director use", ptr::null(), || {
         // SAFETY: the context of this call, and the object from `init`.
-        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe { object::<Director, _>(director) }) else {
+        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe {
+            object::<Director, _>(director)
+        }) else {
             return ptr::null();
         };
         blob::wrap(ctx, director)
     })
 }
 
-pub(in crate::vrt) unsafe extern "C" fn debug(_ctx: *const sys::vrt_ctx, director: *mut Raw, on: sys::VCL_BOOL) {
+pub(in crate::vrt) unsafe extern "C" fn debug(
+    _ctx: *const sys::vrt_ctx,
+    director: *mut Raw,
+    on: sys::VCL_BOOL,
+) {
     guard("debug", (), || {
         // SAFETY: the object from `init`.
         if let Some(director) = unsafe { object::<Director, _>(director) } {
@@ -230,11 +254,16 @@ pub(in crate::vrt) unsafe extern "C" fn prefer(
 ) {
     guard("prefer", (), || {
         // SAFETY: the context of this call, and the object from `init`.
-        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe { object::<Director, _>(director) }) else {
+        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe {
+            object::<Director, _>(director)
+        }) else {
             return;
         };
         let Some(acl) = Acl::new(acl) else {
-            ctx.fail(&format!("dynamic.director {}: prefer: no ACL given", director.name()));
+            ctx.fail(&format!(
+                "dynamic.director {}: prefer: no ACL given",
+                director.name()
+            ));
             return;
         };
         if let Err(why) = director.prefer(acl, score) {
@@ -242,4 +271,3 @@ pub(in crate::vrt) unsafe extern "C" fn prefer(
         }
     });
 }
-

@@ -23,7 +23,9 @@ pub(super) unsafe extern "C" fn event(
 ) -> c_int {
     guard("event", 1, || {
         // SAFETY: the context of this call.
-        let Some(ctx) = (unsafe { Ctx::new(ctx) }) else { return 1 };
+        let Some(ctx) = (unsafe { Ctx::new(ctx) }) else {
+            return 1;
+        };
         match event {
             sys::vcl_event_e::VCL_EVENT_LOAD => lifetime::load(ctx),
             sys::vcl_event_e::VCL_EVENT_WARM => {
@@ -88,7 +90,9 @@ unsafe fn name(name: *const c_char) -> String {
         return String::new();
     }
     // SAFETY: the caller's contract.
-    unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr(name) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// The word of an `ENUM` argument.

@@ -38,11 +38,15 @@ pub(in crate::vrt) unsafe extern "C" fn fini(place: *mut *mut Raw) {
     });
 }
 
-pub(in crate::vrt) unsafe extern "C" fn r#use(ctx: *const sys::vrt_ctx, resolver: *mut Raw) -> sys::VCL_BLOB {
+pub(in crate::vrt) unsafe extern "C" fn r#use(
+    ctx: *const sys::vrt_ctx,
+    resolver: *mut Raw,
+) -> sys::VCL_BLOB {
     guard("resolver use", ptr::null(), || {
         // SAFETY: the context of this call, and the object from `init`.
-        let (Some(ctx), Some(resolver)) = (unsafe { Ctx::new(ctx) }, unsafe { object::<ResolverObject, _>(resolver) })
-        else {
+        let (Some(ctx), Some(resolver)) = (unsafe { Ctx::new(ctx) }, unsafe {
+            object::<ResolverObject, _>(resolver)
+        }) else {
             return ptr::null();
         };
         blob::wrap(ctx, resolver)
@@ -61,14 +65,18 @@ unsafe fn change(
 ) -> sys::VCL_BOOL {
     guard(method, 0, || {
         // SAFETY: the caller's contract.
-        let (Some(ctx), Some(resolver)) = (unsafe { Ctx::new(ctx) }, unsafe { object::<ResolverObject, _>(resolver) })
-        else {
+        let (Some(ctx), Some(resolver)) = (unsafe { Ctx::new(ctx) }, unsafe {
+            object::<ResolverObject, _>(resolver)
+        }) else {
             return 0;
         };
         match body(resolver) {
             Ok(()) => 1,
             Err(why) => {
-                ctx.fail(&format!("dynamic.resolver {}: {method}: {why}", resolver.name()));
+                ctx.fail(&format!(
+                    "dynamic.resolver {}: {method}: {why}",
+                    resolver.name()
+                ));
                 0
             }
         }
@@ -93,7 +101,7 @@ macro_rules! methods {
 }
 
 methods! {
-    set_resolution_type "set_resolution_type" (kind: sys::VCL_ENUM) |r| r.set_resolution_type(&word(kind));
+    set_resolution_type "set_resolution_type" (kind: sys::VCL_ENUM) |_r| ResolverObject::set_resolution_type(&word(kind));
     clear_namespaces "clear_namespaces" () |r| { r.clear_namespaces(); Ok(()) };
     add_namespace "add_namespace" (space: sys::VCL_ENUM) |r| r.add_namespace(&word(space));
     set_namespaces "set_namespaces" () |r| r.set_namespaces();
@@ -103,7 +111,7 @@ methods! {
     set_idle_timeout "set_idle_timeout" (seconds: sys::VCL_DURATION) |r| r.set_idle_timeout(seconds);
     set_limit_outstanding_queries "set_limit_outstanding_queries" (limit: sys::VCL_INT) |r| r.set_outstanding(limit);
     set_timeout "set_timeout" (seconds: sys::VCL_DURATION) |r| r.set_timeout(seconds);
-    set_follow_redirects "set_follow_redirects" (follow: sys::VCL_ENUM) |r| r.set_follow_redirects(&word(follow));
+    set_follow_redirects "set_follow_redirects" (follow: sys::VCL_ENUM) |r| { r.set_follow_redirects(&word(follow)); Ok(()) };
     add_nameserver "add_nameserver" (server: sys::VCL_STRING) |r| r.add_nameserver(&text(server).unwrap_or_default());
     add_search "add_search" (domain: sys::VCL_STRING) |r| r.add_search(&text(domain).unwrap_or_default());
 }

@@ -13,7 +13,10 @@ use crate::session::SessionObject;
 
 type Raw = sys::vmod_dynamic_session;
 
-#[allow(clippy::too_many_arguments, reason = "the manual's arguments, in its order")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the manual's arguments, in its order"
+)]
 pub(in crate::vrt) unsafe extern "C" fn init(
     ctx: *const sys::vrt_ctx,
     place: *mut *mut Raw,
@@ -42,15 +45,18 @@ pub(in crate::vrt) unsafe extern "C" fn init(
             let arguments = Arguments {
                 name: &session_name,
                 policy: Policy::from_word(&word(policy)).unwrap_or(Policy::HashCookie),
-                failure_policy: FailurePolicy::from_word(&word(failure_policy)).unwrap_or(FailurePolicy::Redistribute),
-                affinity_to: AffinityTo::from_word(&word(affinity_to)).unwrap_or(AffinityTo::Endpoint),
+                failure_policy: FailurePolicy::from_word(&word(failure_policy))
+                    .unwrap_or(FailurePolicy::Redistribute),
+                affinity_to: AffinityTo::from_word(&word(affinity_to))
+                    .unwrap_or(AffinityTo::Endpoint),
                 domain: domain.as_deref(),
                 path: path.as_deref(),
                 expiration,
                 max_age,
                 http_only: http_only != 0,
                 same_site: SameSite::from_word(&word(same_site)).unwrap_or(SameSite::Unspecified),
-                secure_policy: SecurePolicy::from_word(&word(secure_policy)).unwrap_or(SecurePolicy::None),
+                secure_policy: SecurePolicy::from_word(&word(secure_policy))
+                    .unwrap_or(SecurePolicy::None),
                 key_file: key_file.as_deref(),
             };
             match SessionObject::new(ctx, &vcl_name, &arguments) {
@@ -68,33 +74,46 @@ pub(in crate::vrt) unsafe extern "C" fn fini(place: *mut *mut Raw) {
     });
 }
 
-pub(in crate::vrt) unsafe extern "C" fn r#use(ctx: *const sys::vrt_ctx, session: *mut Raw) -> sys::VCL_BLOB {
+pub(in crate::vrt) unsafe extern "C" fn r#use(
+    ctx: *const sys::vrt_ctx,
+    session: *mut Raw,
+) -> sys::VCL_BLOB {
     guard("session use", ptr::null(), || {
         // SAFETY: the context of this call, and the object from `init`.
-        let (Some(ctx), Some(session)) = (unsafe { Ctx::new(ctx) }, unsafe { object::<SessionObject, _>(session) })
-        else {
+        let (Some(ctx), Some(session)) = (unsafe { Ctx::new(ctx) }, unsafe {
+            object::<SessionObject, _>(session)
+        }) else {
             return ptr::null();
         };
         blob::wrap(ctx, session)
     })
 }
 
-pub(in crate::vrt) unsafe extern "C" fn attach(ctx: *const sys::vrt_ctx, session: *mut Raw, https: sys::VCL_BOOL) {
+pub(in crate::vrt) unsafe extern "C" fn attach(
+    ctx: *const sys::vrt_ctx,
+    session: *mut Raw,
+    https: sys::VCL_BOOL,
+) {
     guard("attach", (), || {
         // SAFETY: the context of this call, and the object from `init`.
-        if let (Some(ctx), Some(session)) =
-            (unsafe { Ctx::new(ctx) }, unsafe { object::<SessionObject, _>(session) })
-        {
-            session.attach(ctx, https != 0);
+        unsafe {
+            if let (Some(ctx), Some(session)) = (Ctx::new(ctx), object::<SessionObject, _>(session))
+            {
+                session.attach(ctx, https != 0);
+            }
         }
     });
 }
 
-pub(in crate::vrt) unsafe extern "C" fn status(ctx: *const sys::vrt_ctx, session: *mut Raw) -> sys::VCL_STRING {
+pub(in crate::vrt) unsafe extern "C" fn status(
+    ctx: *const sys::vrt_ctx,
+    session: *mut Raw,
+) -> sys::VCL_STRING {
     guard("status", ptr::null(), || {
         // SAFETY: the context of this call, and the object from `init`.
-        let (Some(ctx), Some(session)) = (unsafe { Ctx::new(ctx) }, unsafe { object::<SessionObject, _>(session) })
-        else {
+        let (Some(ctx), Some(session)) = (unsafe { Ctx::new(ctx) }, unsafe {
+            object::<SessionObject, _>(session)
+        }) else {
             return ptr::null();
         };
         ctx.string(session.status(ctx).as_str())
