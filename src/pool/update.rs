@@ -310,10 +310,11 @@ impl Pool {
             // Something may come yet: whoever waits goes on waiting.
             return;
         }
-        if let Some(counters) = self.counters.get() {
-            counters.set(Counter::Addresses, snapshot.endpoints.len() as u64);
-        }
+        let addresses = snapshot.endpoints.len() as u64;
         self.snapshot.store(Arc::new(snapshot));
+        if let Some(counters) = self.counters.get() {
+            counters.set(Counter::Addresses, addresses);
+        }
         self.first.settle();
         for event in events {
             self.log(Tag::Log, &event);

@@ -7,6 +7,7 @@ use dynamic_core::buckets::Client;
 
 use super::super::boundary::guard;
 use super::super::ctx::{Ctx, bytes, text};
+use super::super::log::{Tag, task_line};
 use super::super::{blob, sys};
 use super::{keep, name, object, take};
 use crate::buckets::BucketsObject;
@@ -133,10 +134,13 @@ pub(in crate::vrt) unsafe extern "C" fn bitmap(
             match buckets.bitmap(ctx, &text(server).unwrap_or_default()) {
                 Ok(bitmap) => ctx.string(&bitmap),
                 Err(why) => {
-                    ctx.fail(&format!(
-                        "dynamic.buckets {}: bitmap: {why}",
-                        buckets.name()
-                    ));
+                    let why = format!("dynamic.buckets {}: bitmap: {why}", buckets.name());
+                    // The name may come from a client, who must not fail VCL.
+                    if ctx.in_task() {
+                        task_line(ctx, Tag::Error, &why);
+                    } else {
+                        ctx.fail(&why);
+                    }
                     ptr::null()
                 }
             }
