@@ -123,7 +123,7 @@ check "clippy" cargo clippy --locked --workspace --all-targets --keep-going -- -
 tests "unit, property and integration tests" 1 --locked --workspace --no-fail-fast
 check "build of what the VTC suite runs" build
 files=$(find vtc examples -name '*.vtc' -o -name '*.vcl' 2>/dev/null | wc -l)
-tests "VTC suite and examples, on $ENGINE $ENGINE_VERSION" "$files" --locked --package vmod_dynamic --test vtc
+tests "VTC suite and examples, on $ENGINE $ENGINE_VERSION" "$files" --locked --workspace --test vtc
 check "manual page" manual
 check "shell scripts" shell_scripts
 check "what the sources must not hold" "$scripts/scan.sh"

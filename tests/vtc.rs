@@ -370,19 +370,18 @@ fn load(example: &Path) -> String {
     )
 }
 
-/// What of a log tells why: its end, and the lines before that with which the runner marks a failure.
+/// What of a log tells why: the lines with which the runner marks a failure, and the end.
 fn digest(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.contains(NOISE)).collect();
     let start = lines.len().saturating_sub(TAIL);
-    let (before, tail) = lines.split_at(start);
     let mut text = String::new();
-    for line in before.iter().filter(|line| line.starts_with("---- ")) {
+    for line in lines.iter().filter(|line| line.starts_with("---- ")) {
         let _ = writeln!(text, "{line}");
     }
     if start > 0 {
         let _ = writeln!(text, "[... {start} lines ...]");
     }
-    for line in tail {
+    for line in lines.iter().skip(start) {
         let _ = writeln!(text, "{line}");
     }
     text

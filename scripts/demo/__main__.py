@@ -64,7 +64,7 @@ def show(stack, ending, keep):
 
     engine = log = None
     try:
-        origins = origin.start(scene.NEAR + scene.FAR)
+        origins = origin.start(scene.addresses())
         port = next(iter(origins.values())).port
         dns = begin(lambda: Dns(os.path.join(os.path.dirname(env["VMOD"]), "testdns"), folder))
         for line in scene.zone():
@@ -86,7 +86,12 @@ def show(stack, ending, keep):
         report.line(f"\n{red('demo FAILED')}: {why}")
         status = 1
     if keep and log is not None:
-        play(report, env, engine, dns, origins)
+        try:
+            play(report, env, engine, dns, origins)
+        except Failed as why:
+            explain(engine, log)
+            report.line(f"\n{red('stopped')}: {why}")
+            status = 1
     return status
 
 
@@ -123,7 +128,7 @@ def play(report, env, engine, dns, origins):
     {name} -n {engine.work} backend.list
     {name} -n {engine.work} backend.list -p
     {name} -n {engine.work} backend.list -j -p
-    {name} -n {engine.work} backend.set_health 'd({first}:*)' sick     # or: auto
+    {name} -n {engine.work} backend.set_health 'boot.d({first}:*)' sick     # or: auto
     {os.path.basename(engine.log_program)} -n {engine.work} -g raw -q '{MODULE}'
     {env['ENGINE']}stat -n {engine.work} -1 -f 'DYNAMIC.*'
 
@@ -139,7 +144,8 @@ def play(report, env, engine, dns, origins):
     {ctl} dump
     {dns.program} --help
 
-  files: {engine.work}/../demo.vcl and others
+  the VCL
+    cat {engine.source}
 
 To stop it all: type `stop` here, press ^C, or `kill {os.getpid()}`."""
     )

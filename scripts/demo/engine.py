@@ -24,14 +24,14 @@ class Engine:
         self.work = f"{folder}/{env['ENGINE']}"
         self.output = f"{folder}/server.log"
         path = f"{os.path.dirname(env['VMOD'])}:{env['ENGINE_VMODDIR']}"
-        source = f"{folder}/demo.vcl"
-        with open(source, "w", encoding="utf-8") as file:
+        self.source = f"{folder}/demo.vcl"
+        with open(self.source, "w", encoding="utf-8") as file:
             file.write(vcl)
         command = [env["ENGINE_SERVER"]]
         if os.geteuid() == 0:
             # Else it would look for users of its own, which only a package makes.
             command += ["-j", "none"]
-        command += ["-d", "-n", self.work, "-a", "127.0.0.1:0", "-f", source, "-p", f"vmod_path={path}"]
+        command += ["-d", "-n", self.work, "-a", "127.0.0.1:0", "-f", self.source, "-p", f"vmod_path={path}"]
         # Else an idle thread keeps its VCL for a minute, and the server waits for it to end.
         command += ["-p", "debug=+vclrel"]
         with open(self.output, "wb") as output:

@@ -11,7 +11,7 @@ class Failed(Exception):
 
 
 def paint(code, text):
-    return f"\033[{code}m{text}\033[0m" if COLOUR else text
+    return f"\033[{code}m{text}\033[0m" if COLOUR and text else text
 
 
 def bold(text):

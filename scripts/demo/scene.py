@@ -52,6 +52,11 @@ sub vcl_recv {{
 """
 
 
+def addresses():
+    """Where there are backends; the IPv6 one only on a machine that has the address."""
+    return NEAR + FAR + ([V6] if has_ipv6() else [])
+
+
 def has_ipv6():
     try:
         with socket.socket(socket.AF_INET6) as probe:

@@ -3,7 +3,6 @@
 import json
 import time
 
-import origin
 import scene
 import traffic
 import wait
@@ -131,15 +130,14 @@ class Steps:
         self.check_load()
 
     def prefers_ipv6(self):
-        self.report.step('IPv6 first, with prefer = { "::"/0; }')
-        if not scene.has_ipv6():
+        self.report.step('IPv6 first: prefer = ipv6, with acl ipv6 { "::"/0; }')
+        if V6 not in self.origins:
             self.report.lacks(f"this machine has no IPv6 address {V6}")
             return
-        self.origins[V6] = origin.Origin(V6, self.port)
         name = f"boot.v6first({DUAL}:{self.port})"
-        networks = {"IPv6": [V6], "IPv4": [NEAR[0]]}
         # The name's first use.
         traffic.ask(self.engine.port, DUAL, 1)
+        self.report.line(f"   three times 10 requests for {DUAL}:")
         for word, caption, health, expected in [
             ("well", "both are healthy", (2, 2, 1), V6),
             ("sick", f"{V6} is sick", (1, 2, 0), NEAR[0]),
@@ -148,7 +146,8 @@ class Steps:
             self.switch(word, V6)
             self.await_health(name, health)
             counts = traffic.ask(self.engine.port, DUAL, 10)
-            self.report.served(f"{caption}: 10 requests for {DUAL}:", counts, networks)
+            served = "   ".join(f"{address:<9} {counts[address]:>3}" for address in (V6, NEAR[0]))
+            self.report.line(f"     {caption:<18} {served}")
             self.check_served(f"{expected} served all of them", counts, [expected])
 
     def follows_dns(self):
