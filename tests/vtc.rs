@@ -175,7 +175,16 @@ impl Bench {
         if self.keep {
             command.arg("-l");
         }
-        for (name, value) in self.macros(index)? {
+        // No test asks name servers off this machine: the system's is the test's own.
+        let resolv_conf = folder.join("resolv.conf");
+        command.env("VMOD_DYNAMIC_RESOLV_CONF", &resolv_conf);
+        let macros = self.macros(index)?;
+        let server = (macros["dns_addr"].display(), macros["dns_port"].display());
+        fs::write(
+            &resolv_conf,
+            format!("nameserver [{}]:{}\n", server.0, server.1),
+        )?;
+        for (name, value) in macros {
             let mut definition = OsString::from(name);
             definition.push("=");
             definition.push(value);
