@@ -26,8 +26,8 @@ const UNSETTLED: Duration = Duration::from_secs(3);
 pub struct SystemFiles {
     resolv_conf: Arc<Watched<ResolvConf>>,
     hosts: Arc<Watched<Hosts>>,
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS alone needs it"))]
-    certificates: Option<PathBuf>,
+    #[cfg(feature = "tls")]
+    trust: Arc<crate::tls::Trust>,
 }
 
 impl Default for SystemFiles {
@@ -43,29 +43,27 @@ impl SystemFiles {
         Self {
             resolv_conf: Arc::new(Watched::new(resolv_conf.into(), recheck, ResolvConf::parse)),
             hosts: Arc::new(Watched::new(hosts.into(), recheck, Hosts::parse)),
-            certificates: None,
+            #[cfg(feature = "tls")]
+            trust: Arc::default(),
         }
     }
 
     /// Looks at the files this often at most; 0: at each lookup.
     #[must_use]
-    pub fn recheck(self, every: Duration) -> Self {
-        Self {
-            resolv_conf: Arc::new(self.resolv_conf.every(every)),
-            hosts: Arc::new(self.hosts.every(every)),
-            ..self
-        }
+    pub fn recheck(mut self, every: Duration) -> Self {
+        self.resolv_conf = Arc::new(self.resolv_conf.every(every));
+        self.hosts = Arc::new(self.hosts.every(every));
+        self
     }
 
     /// The certificate authorities to trust for TLS, a PEM file that takes the
     /// place of the system's. Without it, `SSL_CERT_FILE` and `SSL_CERT_DIR`
     /// are honoured.
+    #[cfg(feature = "tls")]
     #[must_use]
-    pub fn certificates(self, file: impl Into<PathBuf>) -> Self {
-        Self {
-            certificates: Some(file.into()),
-            ..self
-        }
+    pub fn certificates(mut self, file: impl Into<PathBuf>) -> Self {
+        self.trust = Arc::new(crate::tls::Trust::new(file.into()));
+        self
     }
 
     pub(crate) fn resolv_conf(&self) -> Arc<ResolvConf> {
@@ -77,8 +75,8 @@ impl SystemFiles {
     }
 
     #[cfg(feature = "tls")]
-    pub(crate) fn certificates_path(&self) -> Option<&Path> {
-        self.certificates.as_deref()
+    pub(crate) fn trust(&self) -> Arc<crate::tls::Trust> {
+        Arc::clone(&self.trust)
     }
 }
 

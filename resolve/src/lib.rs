@@ -10,6 +10,7 @@
 mod fault;
 mod files;
 mod message;
+mod plan;
 mod resolver;
 mod server;
 mod servers;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use dynamic_core::answer::{Addresses, Failure, Family, FamilyAnswer, HostAnswer, SrvAnswer};
 use dynamic_core::hosts::Hosts;
-use dynamic_core::resolv::{NameServer, ResolvConf};
 use dynamic_core::search::{Judged, Search, Verdict, search_candidates};
 use hickory_proto::rr::{Name, RData, RecordType};
 use tokio::time::timeout_at;
@@ -14,20 +13,13 @@ use tokio::time::timeout_at;
 use crate::fault::Fault;
 use crate::files::SystemFiles;
 use crate::message::{self, Chain, Step};
-use crate::server::{Manner, Server};
-use crate::servers::{Budget, Servers};
-use crate::settings::{Namespace, Settings, Transport};
+use crate::plan::Plan;
+use crate::settings::{Namespace, Settings};
 use crate::slots::Slots;
 
 /// How many questions are under way where the settings do not say: each takes
 /// a file descriptor or two.
 const DEFAULT_OUTSTANDING: usize = 256;
-
-const DEFAULT_IDLE: Duration = Duration::from_secs(30);
-
-/// No timeout is shorter or longer.
-const MIN_TIMEOUT: Duration = Duration::from_millis(1);
-const MAX_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What a lookup came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,22 +57,9 @@ pub struct Resolver {
 struct Shared {
     settings: Settings,
     files: SystemFiles,
-    #[cfg(feature = "tls")]
-    trust: Arc<crate::tls::Trust>,
     outstanding: Slots,
     parallel: Option<Slots>,
     plan: Mutex<Option<Arc<Plan>>>,
-}
-
-/// The settings and the system's configuration as one, for as long as that
-/// does not change.
-struct Plan {
-    from: Option<Arc<ResolvConf>>,
-    servers: Servers,
-    search: Vec<String>,
-    ndots: u8,
-    budget: Budget,
-    manner: Manner,
 }
 
 impl Resolver {
@@ -93,8 +72,6 @@ impl Resolver {
         };
         Self {
             shared: Arc::new(Shared {
-                #[cfg(feature = "tls")]
-                trust: Arc::new(crate::tls::Trust::new(files.clone())),
                 outstanding: Slots::new(limit),
                 parallel: (settings.parallel > 0).then(|| Slots::new(settings.parallel)),
                 plan: Mutex::new(None),
@@ -306,71 +283,18 @@ impl Shared {
     fn plan(&self) -> Arc<Plan> {
         let conf = self.settings.from_os.then(|| self.files.resolv_conf());
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        let unchanged = plan.as_ref().filter(|plan| match (&plan.from, &conf) {
-            (Some(from), Some(conf)) => Arc::ptr_eq(from, conf),
-            (from, conf) => from.is_none() && conf.is_none(),
-        });
+        let unchanged = plan.as_ref().filter(|plan| plan.is_from(conf.as_ref()));
         if let Some(plan) = unchanged {
             return Arc::clone(plan);
         }
-        let next = Arc::new(self.new_plan(conf, plan.as_deref()));
+        let next = Arc::new(Plan::new(
+            &self.settings,
+            &self.files,
+            conf,
+            plan.as_deref(),
+        ));
         *plan = Some(Arc::clone(&next));
         next
-    }
-
-    fn new_plan(&self, from: Option<Arc<ResolvConf>>, last: Option<&Plan>) -> Plan {
-        let settings = &self.settings;
-        let conf = match &from {
-            Some(conf) => ResolvConf::clone(conf),
-            None => ResolvConf {
-                servers: Vec::new(),
-                ..ResolvConf::default()
-            },
-        };
-        let configs = match settings.nameservers.as_slice() {
-            [] => conf.servers,
-            own => own.to_vec(),
-        };
-        let timeout = settings
-            .timeout
-            .unwrap_or(conf.timeout)
-            .clamp(MIN_TIMEOUT, MAX_TIMEOUT);
-        let mut transports = settings.transports.clone();
-        if conf.use_vc && transports == Settings::default().transports {
-            transports = vec![Transport::Tcp];
-        }
-        let manner = Manner {
-            transports,
-            timeout,
-            idle: settings.idle_timeout.unwrap_or(DEFAULT_IDLE),
-            #[cfg(feature = "tls")]
-            trust: Arc::clone(&self.trust),
-        };
-        let kept = |config: &NameServer| {
-            last.filter(|last| last.manner.same(&manner))
-                .and_then(|last| last.servers.iter().find(|it| it.config == *config))
-                .map(Arc::clone)
-        };
-        let servers = configs
-            .iter()
-            .map(|config| {
-                kept(config).unwrap_or_else(|| Arc::new(Server::new(config.clone(), &manner)))
-            })
-            .collect();
-        Plan {
-            from,
-            servers: Servers::new(servers, conf.rotate),
-            search: match settings.search.as_slice() {
-                [] => conf.search,
-                own => own.to_vec(),
-            },
-            ndots: conf.ndots,
-            budget: Budget {
-                timeout,
-                attempts: conf.attempts.into(),
-            },
-            manner,
-        }
     }
 }
 

@@ -269,7 +269,7 @@ impl Server {
     pub(crate) fn unanswered(&self, asked: Instant) {
         let mut state = self.state();
         if state.heard.is_none_or(|heard| heard < asked) {
-            let _ = AVOID;
+            state.avoid_until = Some(Instant::now() + AVOID);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Whom to trust for DNS over TLS, and under which name.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,16 +10,15 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::Instant;
 
-use crate::files::SystemFiles;
-
 /// Certificates are read again when they are this old and a connection is
 /// made.
 const FRESH: Duration = Duration::from_secs(600);
 
-/// The TLS settings for all servers of a resolver.
-#[derive(Debug)]
+/// The TLS settings for all servers.
+#[derive(Debug, Default)]
 pub(crate) struct Trust {
-    files: SystemFiles,
+    /// A PEM file; `None` is what the system has.
+    file: Option<PathBuf>,
     read: Mutex<Option<(Instant, Arc<ClientConfig>)>>,
 }
 
@@ -46,9 +46,9 @@ impl Tls {
 }
 
 impl Trust {
-    pub(crate) fn new(files: SystemFiles) -> Self {
+    pub(crate) fn new(file: PathBuf) -> Self {
         Self {
-            files,
+            file: Some(file),
             read: Mutex::new(None),
         }
     }
@@ -76,7 +76,7 @@ impl Trust {
     }
 
     fn certificates(&self) -> Vec<CertificateDer<'static>> {
-        match self.files.certificates_path() {
+        match &self.file {
             Some(path) => CertificateDer::pem_file_iter(path)
                 .map(|certificates| certificates.flatten().collect())
                 .unwrap_or_default(),

@@ -26,6 +26,7 @@ struct Seen {
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
     mode: Arc<watch::Sender<Mode>>,
+    cuts: Arc<watch::Sender<usize>>,
     seen: Arc<watch::Sender<Seen>>,
 }
 
@@ -47,14 +48,18 @@ impl Proxy {
         let address = listener.local_addr().unwrap();
         let mode = Arc::new(watch::Sender::new(Mode::Pass));
         let seen = Arc::new(watch::Sender::new(Seen::default()));
-        let (modes, counts) = (Arc::clone(&mode), Arc::clone(&seen));
+        let cuts = Arc::new(watch::Sender::new(0));
+        let (modes, ends, counts) = (Arc::clone(&mode), Arc::clone(&cuts), Arc::clone(&seen));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counts.send_modify(|seen| seen.opened += 1);
                 let (accepted, mut mode) = (accept(stream), modes.subscribe());
-                let counts = Arc::clone(&counts);
+                let (mut cut, counts) = (ends.subscribe(), Arc::clone(&counts));
                 tokio::spawn(async move {
-                    pass(accepted, to, &mut mode).await;
+                    tokio::select! {
+                        () = pass(accepted, to, &mut mode) => {}
+                        _ = cut.changed() => {}
+                    }
                     counts.send_modify(|seen| seen.closed += 1);
                 });
             }
@@ -62,12 +67,18 @@ impl Proxy {
         Self {
             address,
             mode,
+            cuts,
             seen,
         }
     }
 
     pub(crate) fn set(&self, mode: Mode) {
         self.mode.send_replace(mode);
+    }
+
+    /// Closes those that are open, and none that come.
+    pub(crate) fn cut(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
     }
 
     /// How many connections came.

@@ -60,6 +60,30 @@ async fn a_connection_that_the_server_closed_is_replaced() {
     }
 }
 
+/// As when the server is restarted.
+#[tokio::test]
+async fn questions_on_a_connection_that_breaks_are_asked_on_one_other() {
+    let dns = Dns::new(ZONE);
+    dns.tell("fail *.many.test drop");
+    let proxy = Proxy::tcp(dns.address()).await;
+    let resolver = resolver(through(&proxy, LONG));
+    let lookups: Vec<_> = (0..50)
+        .map(|n| {
+            let resolver = resolver.clone();
+            tokio::spawn(async move { resolver.host(&format!("n{n}.many.test"), false).await })
+        })
+        .collect();
+    dns.wait("*.many.test 100").await;
+    dns.tell("ok *.many.test");
+    proxy.cut();
+    for lookup in lookups {
+        let answer = lookup.await.unwrap().answer;
+        assert_eq!(family(&answer.v4), one("192.0.2.2"));
+        assert_eq!(answer.v6, Err(Failure::NoData));
+    }
+    assert_eq!(proxy.opened(), 2);
+}
+
 #[tokio::test]
 async fn a_server_that_closes_every_connection_is_a_failure() {
     let dns = Dns::new(ZONE);
