@@ -82,7 +82,7 @@ impl Director {
         Ok(leaf)
     }
 
-    fn leaf_plan(&self, key: &LeafKey) -> Result<LeafPlan, LeafError> {
+    fn leaf_plan(&self, key: &LeafKey) -> Result<LeafPlan<'_>, LeafError> {
         let text = |text: String| {
             CString::new(text).map_err(|_| LeafError::Refused("a zero byte in its name".into()))
         };
@@ -123,7 +123,7 @@ impl Director {
             max_connections: settings.max_connections,
             proxy_header: settings.proxy_header,
             probe: self.references.probe,
-            via: self.references.via,
+            via: self.references.via.as_ref(),
         })
     }
 }

@@ -223,5 +223,8 @@ impl Director {
         }
         lock(&self.leaves).clear();
         self.vcl.graveyard.clear();
+        if let Some(via) = &self.references.via {
+            via.release();
+        }
     }
 }

@@ -222,21 +222,27 @@ impl Director {
     }
 
     /// The authority in force: the call's, the director's, the host header, the
-    /// host; an empty one is none.
-    fn authority(&self, call: Option<&[u8]>, host: &str) -> Option<Authority> {
-        let call = call.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        let (name, explicit) = match (
-            call.or_else(|| self.settings.authority.clone()),
-            &self.references.via,
-        ) {
-            (Some(name), _) => (name, true),
+    /// host; an empty one is none. That of a call is told from the others even
+    /// then, as the same host may be called both ways.
+    pub(crate) fn authority(&self, call: Option<&[u8]>, host: &str) -> Option<Authority> {
+        if let Some(name) = call {
+            return Some(Authority {
+                name: String::from_utf8_lossy(name).into_owned(),
+                explicit: true,
+            });
+        }
+        let (name, explicit) = match (&self.settings.authority, &self.references.via) {
+            (Some(name), _) => (name.as_str(), true),
             (None, None) => return None,
             (None, Some(_)) => {
                 let default = self.settings.host_header.as_deref().unwrap_or(host);
-                (default.to_owned(), false)
+                (default, false)
             }
         };
-        (!name.is_empty()).then_some(Authority { name, explicit })
+        (!name.is_empty()).then(|| Authority {
+            name: name.to_owned(),
+            explicit,
+        })
     }
 
     /// The handle of a name or service that was not found: by now another

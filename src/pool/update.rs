@@ -9,13 +9,18 @@ use dynamic_core::answer::{Failure, Family, HostAnswer, SrvAnswer};
 use dynamic_core::membership::{Desired, Membership, Rank};
 use dynamic_core::name::EndpointId;
 use dynamic_core::schedule::{Timing, refresh_after, retry_after, settle};
+use dynamic_resolve::Fault;
 
 use super::snapshot::{Endpoint, Snapshot};
 use super::targets::{self, Ask, Filter, SourceId, Target, Targets};
-use super::{Kind, Pool};
+use super::{Authority, Kind, Pool};
 use crate::clock;
 use crate::sync::lock;
 use crate::vrt::{Counter, Leaf, LeafError, OffTask, Tag};
+
+/// Seconds until refused leaves are first tried again while nothing serves
+/// yet; each further time takes twice as long, up to *retry_after*.
+const PATIENCE: f64 = 0.2;
 
 /// What makes an endpoint this one and no other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +51,8 @@ pub(super) struct Progress {
     dropped: BTreeSet<IpAddr>,
     /// How often a snapshot was made: the next one's first turn.
     made: u64,
+    /// Seconds until refused leaves are tried again while nothing serves yet.
+    patience: f64,
 }
 
 /// What an answer calls for.
@@ -57,12 +64,33 @@ pub(crate) struct Next {
     pub(crate) asks_others: bool,
 }
 
-/// When something about a lookup happened, in seconds since the epoch, and a
-/// number in 0..1 to spread refreshes.
+/// A lookup whose answer is there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Asked<'f> {
+    /// When it was asked for, in seconds since the epoch.
     pub(crate) at: f64,
+    /// A number in 0..1, to spread refreshes.
     pub(crate) jitter: f64,
+    /// Which servers did what instead of answering.
+    pub(crate) faults: &'f [Fault],
+}
+
+impl Asked<'_> {
+    /// The servers to blame for a failure, for the log.
+    fn blame(&self, record: &str) -> String {
+        const MOST: usize = 3;
+        let mut servers: Vec<String> = Vec::new();
+        for fault in self.faults.iter().filter(|f| f.record == record) {
+            let server = fault.server.to_string();
+            if servers.len() < MOST && !servers.contains(&server) {
+                servers.push(server);
+            }
+        }
+        if servers.is_empty() {
+            return String::new();
+        }
+        format!(" from {}", servers.join(", "))
+    }
 }
 
 impl Progress {
@@ -79,6 +107,7 @@ impl Progress {
             leaves: BTreeMap::new(),
             dropped: BTreeSet::new(),
             made: 0,
+            patience: PATIENCE,
         }
     }
 
@@ -142,7 +171,7 @@ impl Pool {
         ctx: &mut OffTask<'_>,
         source: SourceId,
         answer: &HostAnswer,
-        asked: Asked,
+        asked: Asked<'_>,
     ) -> Next {
         self.begin(ctx, asked);
         let mut progress = lock(&self.progress);
@@ -165,7 +194,10 @@ impl Pool {
             if let Some(failure) = settled.failures.get(family) {
                 self.log(
                     Tag::Error,
-                    &format!("lookup {whose}{record} failed: {failure}"),
+                    &format!(
+                        "lookup {whose}{record} failed: {failure}{}",
+                        asked.blame(record)
+                    ),
                 );
             }
         }
@@ -195,7 +227,7 @@ impl Pool {
         &self,
         ctx: &mut OffTask<'_>,
         answer: &Result<SrvAnswer, Failure>,
-        asked: Asked,
+        asked: Asked<'_>,
     ) -> Next {
         self.begin(ctx, asked);
         let mut progress = lock(&self.progress);
@@ -207,13 +239,11 @@ impl Pool {
             Ok(answer) if !answer.records.is_empty() => answer,
             failed => {
                 let failure = failed.as_ref().err().copied().unwrap_or(Failure::NoData);
-                self.log(Tag::Error, &format!("lookup SRV failed: {failure}"));
-                self.count(Counter::LookupsFailed);
-                self.publish(ctx, &mut progress, |_| false);
-                return Next {
-                    after: retry_after(timing.retry_after, asked.jitter),
-                    asks_others: false,
-                };
+                self.log(
+                    Tag::Error,
+                    &format!("lookup SRV failed: {failure}{}", asked.blame("SRV")),
+                );
+                return self.service_failed(ctx, &mut progress, asked);
             }
         };
         let records = targets::from_records(&answer.records, self.port.number);
@@ -227,6 +257,10 @@ impl Pool {
             );
         }
         if records.targets.is_empty() {
+            // Only `.` says that there are none; junk says nothing.
+            if records.unusable > 0 {
+                return self.service_failed(ctx, &mut progress, asked);
+            }
             self.log(Tag::Log, "service not available: no targets");
         }
         let asks_others = progress.targets.replace(records.targets);
@@ -245,13 +279,37 @@ impl Pool {
         Next { after, asks_others }
     }
 
-    fn begin(&self, ctx: &OffTask<'_>, asked: Asked) {
+    /// The authority of the leaves of a host. Where none is given, each target
+    /// of a service has its own.
+    fn authority_of(&self, host: &str) -> Option<Authority> {
+        match self.kind {
+            Kind::Name => self.authority.clone(),
+            Kind::Service { .. } | Kind::Custom => self.director.authority(None, host),
+        }
+    }
+
+    /// The answer taught nothing: what is there stays.
+    fn service_failed(
+        &self,
+        ctx: &mut OffTask<'_>,
+        progress: &mut Progress,
+        asked: Asked<'_>,
+    ) -> Next {
+        self.count(Counter::LookupsFailed);
+        self.publish(ctx, progress, |_| false);
+        Next {
+            after: retry_after(self.timing().retry_after, asked.jitter),
+            asks_others: false,
+        }
+    }
+
+    fn begin(&self, ctx: &OffTask<'_>, asked: Asked<'_>) {
         self.count(Counter::Lookups);
         self.log_time("Lookup", asked.at, asked.at, asked.at);
         self.log_time("Results", ctx.now(), asked.at, asked.at);
     }
 
-    fn end(&self, ctx: &OffTask<'_>, asked: Asked) {
+    fn end(&self, ctx: &OffTask<'_>, asked: Asked<'_>) {
         self.log_time("Update", clock::now(), asked.at, ctx.now());
     }
 
@@ -303,11 +361,16 @@ impl Pool {
             return;
         };
         let complete = snapshot.endpoints.len() == progress.members.present().count();
-        self.set_retry(
-            (!complete).then(|| ctx.now() + self.director.settings().retry_after.as_secs_f64()),
-        );
-        if pending && snapshot.endpoints.is_empty() && !progress.settled() {
-            // Something may come yet: whoever waits goes on waiting.
+        let bare = pending && snapshot.endpoints.is_empty();
+        let mut again = self.director.settings().retry_after.as_secs_f64();
+        if bare && !complete {
+            again = again.min(progress.patience);
+            progress.patience *= 2.0;
+        }
+        self.set_retry((!complete).then(|| ctx.now() + again));
+        if bare && !(complete && progress.settled()) {
+            // Something may come yet, as what leaves go through may itself be
+            // looked up: whoever waits goes on waiting.
             return;
         }
         let addresses = snapshot.endpoints.len() as u64;
@@ -389,7 +452,7 @@ impl Pool {
                     &key.host,
                     key.address,
                     key.port,
-                    self.authority.as_ref(),
+                    self.authority_of(&key.host).as_ref(),
                 ) {
                     Ok(leaf) => {
                         events.push(format!("add {} score {}", key.id(), rank.score));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
-use dynamic_resolve::{Resolver, Settings, SystemFiles};
+use dynamic_resolve::{Lookup, Resolver, Settings, SystemFiles};
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -49,8 +49,8 @@ impl Watched {
 
 /// What a question came to.
 enum Answer {
-    Host(HostAnswer),
-    Service(Result<SrvAnswer, Failure>),
+    Host(Lookup<HostAnswer>),
+    Service(Lookup<Result<SrvAnswer, Failure>>),
 }
 
 /// All that the thread has.
@@ -195,9 +195,9 @@ impl Worker {
             };
             self.flying.push(Box::pin(async move {
                 let answer = if question.srv {
-                    Answer::Service(resolver.srv(&question.name, question.rooted).await.answer)
+                    Answer::Service(resolver.srv(&question.name, question.rooted).await)
                 } else {
-                    Answer::Host(resolver.host(&question.name, question.rooted).await.answer)
+                    Answer::Host(resolver.host(&question.name, question.rooted).await)
                 };
                 (id, answer)
             }));
@@ -224,13 +224,18 @@ impl Worker {
             };
             let next = guard("update", failed, || {
                 let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
-                let asked = Asked {
+                let asked = |faults| Asked {
                     at,
                     jitter: fastrand::f64(),
+                    faults,
                 };
                 match answer {
-                    Answer::Host(answer) => pool.take_host(&mut ctx, source, answer, asked),
-                    Answer::Service(answer) => pool.take_service(&mut ctx, answer, asked),
+                    Answer::Host(Lookup { answer, faults, .. }) => {
+                        pool.take_host(&mut ctx, source, answer, asked(faults))
+                    }
+                    Answer::Service(Lookup { answer, faults, .. }) => {
+                        pool.take_service(&mut ctx, answer, asked(faults))
+                    }
                 }
             });
             if next.asks_others {

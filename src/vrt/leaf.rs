@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString};
 use std::net::IpAddr;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crossbeam_queue::SegQueue;
 
@@ -66,7 +67,7 @@ impl Graveyard {
 
 /// What a leaf is made of.
 #[derive(Clone, Debug)]
-pub(crate) struct LeafPlan {
+pub(crate) struct LeafPlan<'d> {
     /// The name under which the engine lists it, without the VCL's.
     pub name: CString,
     /// Where to connect.
@@ -94,7 +95,7 @@ pub(crate) struct LeafPlan {
     /// Health probe; `None`: the VCL's default probe, if it has one.
     pub probe: Option<Probe>,
     /// Backend to go through.
-    pub via: Option<Via>,
+    pub via: Option<&'d Via>,
 }
 
 /// Why a leaf was not made.
@@ -106,14 +107,10 @@ pub(crate) enum LeafError {
     Refused(String),
 }
 
-/// A backend that others go through. It lives as long as its VCL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Via(NonNull<sys::director>);
-
-// SAFETY: a backend of the VCL, valid as long as it; only handed to the engine.
-unsafe impl Send for Via {}
-// SAFETY: as above.
-unsafe impl Sync for Via {}
+/// A backend that others go through. The module holds a reference to it until
+/// it is [released](Via::release): a name would go away when nobody used it.
+#[derive(Debug)]
+pub(crate) struct Via(AtomicPtr<sys::director>);
 
 /// Directors that choose without looking at a task, and so may be resolved
 /// whenever a leaf is made.
@@ -136,6 +133,13 @@ impl Via {
         let Some(given) = NonNull::new(raw.cast_mut()) else {
             return Ok(None);
         };
+        let held = |backend: sys::VCL_BACKEND| {
+            let mut reference = ptr::null();
+            // SAFETY: a director or backend of the VCL that is being loaded,
+            // which the caller holds meanwhile.
+            unsafe { sys::VRT_Assign_Backend(&raw mut reference, backend) };
+            Some(Via(AtomicPtr::new(reference.cast_mut())))
+        };
         // SAFETY: a director of the VCL that is being loaded; the engine's
         // record of it and the type's name live as long as it.
         let taskless = unsafe {
@@ -145,14 +149,35 @@ impl Via {
                 && TASKLESS.contains(&CStr::from_ptr((*(*record).methods).type_))
         };
         if taskless {
-            return Ok(Some(Via(given)));
+            return Ok(held(raw));
         }
         // SAFETY: on the CLI thread, with its context.
         let resolved = unsafe { sys::VRT_DirectorResolve(ctx.as_ptr(), raw) };
-        match NonNull::new(resolved.cast_mut()) {
-            Some(resolved) => Ok(Some(Via(resolved))),
-            None => Err("via: the director has no backend at VCL load, must be a backend".into()),
+        if resolved.is_null() {
+            return Err("via: the director has no backend at VCL load, must be a backend".into());
         }
+        Ok(held(resolved))
+    }
+
+    fn as_ptr(&self) -> sys::VCL_BACKEND {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Gives the reference back. On the CLI thread, not in a callback, when no
+    /// leaf is made any more. Doing it twice does nothing.
+    pub(crate) fn release(&self) {
+        let mut raw = self.0.swap(ptr::null_mut(), Ordering::AcqRel).cast_const();
+        if !raw.is_null() {
+            // SAFETY: the module's own reference, given back once.
+            unsafe { sys::VRT_Assign_Backend(&raw mut raw, ptr::null()) };
+        }
+    }
+}
+
+/// Where a director is refused, in `vcl_init`; else there is nothing left.
+impl Drop for Via {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 
@@ -172,7 +197,7 @@ impl Leaf {
     /// When the VCL is leaving, or the engine refuses.
     pub(crate) fn new(
         ctx: &mut OffTask<'_>,
-        plan: &LeafPlan,
+        plan: &LeafPlan<'_>,
         arena: &mut Arena,
         graveyard: &Arc<Graveyard>,
     ) -> Result<Leaf, LeafError> {
@@ -203,9 +228,11 @@ impl Leaf {
             backend_wait_limit: plan.wait_limit,
             probe: plan.probe.map_or(ptr::null(), Probe::as_ptr),
         };
-        let via = plan
-            .via
-            .map_or(ptr::null(), |via| via.0.as_ptr().cast_const());
+        let via = plan.via.map_or(ptr::null(), Via::as_ptr);
+        if plan.via.is_some() && via.is_null() {
+            // Released: the director is gone, and nothing may go around it.
+            return Err(LeafError::Leaving);
+        }
         let cluster = arena.room_for_leaf(ctx);
         // SAFETY: the description and all that it points to outlive the call,
         // in which the engine copies them; the probe, the via and the VCL are
