@@ -52,6 +52,49 @@ fn members_come_in_order_of_their_keys() {
 }
 
 #[test]
+fn a_change_with_anything_in_it_is_not_empty() {
+    let one = desired(&['a']);
+    let none = Change::default;
+    assert!(none().is_empty());
+    for change in [
+        Change {
+            added: one.clone(),
+            ..none()
+        },
+        Change {
+            returned: one.clone(),
+            ..none()
+        },
+        Change {
+            changed: one,
+            ..none()
+        },
+        Change {
+            absent: vec!['a'],
+            ..none()
+        },
+        Change {
+            deleted: vec!['a'],
+            ..none()
+        },
+    ] {
+        assert!(!change.is_empty(), "{change:?}");
+    }
+}
+
+#[test]
+fn absent_members_are_members() {
+    let mut members = Membership::new();
+    assert!(members.is_empty());
+    update(&mut members, &['a'], 1);
+    update(&mut members, &[], 1);
+    assert!(!members.is_empty());
+    assert_eq!(members.len(), 1);
+    update(&mut members, &[], 1);
+    assert!(members.is_empty());
+}
+
+#[test]
 fn the_same_again_is_no_change() {
     let mut members = Membership::new();
     update(&mut members, &['a', 'b'], 3);
