@@ -22,6 +22,9 @@ use crate::vrt::{Counter, Leaf, LeafError, OffTask, Tag};
 /// yet; each further time takes twice as long, up to *retry_after*.
 const PATIENCE: f64 = 0.2;
 
+/// For how many seconds the answers of new targets are gathered.
+const GATHER: f64 = 0.1;
+
 /// What makes an endpoint this one and no other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
@@ -53,6 +56,8 @@ pub(super) struct Progress {
     made: u64,
     /// Seconds until refused leaves are tried again while nothing serves yet.
     patience: f64,
+    /// Until when the answers of further new targets are only noted.
+    gathers_until: f64,
 }
 
 /// What an answer calls for.
@@ -108,6 +113,7 @@ impl Progress {
             dropped: BTreeSet::new(),
             made: 0,
             patience: PATIENCE,
+            gathers_until: 0.0,
         }
     }
 
@@ -330,6 +336,13 @@ impl Pool {
         progress: &mut Progress,
         covered: impl Fn(&Key) -> bool,
     ) {
+        if !progress.settled() && ctx.now() < progress.gathers_until {
+            // Of a thousand new targets, to take in each by itself would be a
+            // million steps.
+            self.set_retry(Some(progress.gathers_until));
+            return;
+        }
+        self.set_retry(None);
         let desired = self.desired(ctx, progress);
         let keep = self.director.settings().keep;
         let change = progress.members.update(desired, covered, keep);
@@ -367,12 +380,15 @@ impl Pool {
             again = again.min(progress.patience);
             progress.patience *= 2.0;
         }
-        self.set_retry((!complete).then(|| ctx.now() + again));
+        if !complete {
+            self.set_retry(Some(ctx.now() + again));
+        }
         if bare && !(complete && progress.settled()) {
             // Something may come yet, as what leaves go through may itself be
             // looked up: whoever waits goes on waiting.
             return;
         }
+        progress.gathers_until = clock::now() + GATHER;
         let addresses = snapshot.endpoints.len() as u64;
         self.snapshot.store(Arc::new(snapshot));
         if let Some(counters) = self.counters.get() {
