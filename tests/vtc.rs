@@ -264,14 +264,9 @@ fn build() -> Result<(PathBuf, PathBuf), String> {
         None => return Err(format!("{} is no folder of cargo's", folder.display())),
     };
     let status = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()))
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            "vmod_dynamic",
-            "--package",
-            "testdns",
-        ])
+        // With a test among the targets, the dependencies are those that cargo has just compiled.
+        .args(["build", "--quiet", "--workspace", "--lib", "--bins"])
+        .args(["--test", "vtc"])
         .args(["--profile", profile, "--target-dir"])
         .arg(target)
         .current_dir(env!("CARGO_MANIFEST_DIR"))

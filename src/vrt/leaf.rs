@@ -123,6 +123,9 @@ const TASKLESS: [&CStr; 6] = [
     c"round-robin",
 ];
 
+/// The director that ends the server when it is asked without a request.
+const SHARD: &CStr = c"shard";
+
 impl Via {
     /// The backend to go through. Other directors than those that need no task
     /// are resolved now. In `vcl_init`.
@@ -142,14 +145,19 @@ impl Via {
         };
         // SAFETY: a director of the VCL that is being loaded; the engine's
         // record of it and the type's name live as long as it.
-        let taskless = unsafe {
+        let kind = unsafe {
             let record = given.as_ref().vdir;
-            !record.is_null()
-                && (*record).magic == sys::VCLDIR_MAGIC
-                && TASKLESS.contains(&CStr::from_ptr((*(*record).methods).type_))
+            if record.is_null() || (*record).magic != sys::VCLDIR_MAGIC {
+                c""
+            } else {
+                CStr::from_ptr((*(*record).methods).type_)
+            }
         };
-        if taskless {
+        if TASKLESS.contains(&kind) {
             return Ok(held(raw));
+        }
+        if kind == SHARD {
+            return Err("via: a shard director chooses by the request, must be a backend".into());
         }
         // SAFETY: on the CLI thread, with its context.
         let resolved = unsafe { sys::VRT_DirectorResolve(ctx.as_ptr(), raw) };
