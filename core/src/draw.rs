@@ -18,7 +18,10 @@ impl Draws {
     /// The sequence of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Draws { seed, drawn: AtomicU64::new(0) }
+        Draws {
+            seed,
+            drawn: AtomicU64::new(0),
+        }
     }
 
     /// The next number.

@@ -16,6 +16,6 @@ pub mod port;
 pub mod resolv;
 pub mod schedule;
 pub mod search;
+pub mod select;
 pub mod session;
 pub mod settings;
-pub mod select;

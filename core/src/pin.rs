@@ -75,11 +75,25 @@ mod tests {
 
     #[test]
     fn what_is_no_instance_is_no_pin() {
-        for junk in ["", " ", "a b", "[192.0.2.1]", "192.0.2.1:", "192.0.2.1:99999", "a.example:80", "[::1", "\u{e9}"] {
-            assert_eq!(names(junk, ("192.0.2.1", 80, "a.example")), None, "{junk:?}");
+        for junk in [
+            "",
+            " ",
+            "a b",
+            "[192.0.2.1]",
+            "192.0.2.1:",
+            "192.0.2.1:99999",
+            "a.example:80",
+            "[::1",
+            "\u{e9}",
+        ] {
+            assert_eq!(
+                names(junk, ("192.0.2.1", 80, "a.example")),
+                None,
+                "{junk:?}"
+            );
         }
         let mut room = [0; 256];
         assert_eq!(Pin::parse(&[0xff, 0x80], &mut room), None);
-        assert_eq!(Pin::parse(&[b'a'; 70_000], &mut room), None);
+        assert_eq!(Pin::parse(&vec![b'a'; 70_000], &mut room), None);
     }
 }

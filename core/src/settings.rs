@@ -145,7 +145,10 @@ fn positive(argument: &'static str, seconds: f64) -> Result<Duration, ArgumentEr
 
 /// A timeout where -1 leaves the choice to the engine.
 fn or_default(argument: &'static str, seconds: f64) -> Result<f64, ArgumentError> {
-    #[allow(clippy::float_cmp, reason = "-1 is the value that VCL writes, not a computed one")]
+    #[allow(
+        clippy::float_cmp,
+        reason = "-1 is the value that VCL writes, not a computed one"
+    )]
     if seconds == -1.0 || (seconds > 0.0 && seconds <= LONGEST) {
         return Ok(seconds);
     }
@@ -156,16 +159,28 @@ fn or_default(argument: &'static str, seconds: f64) -> Result<f64, ArgumentError
     })
 }
 
-fn number(argument: &'static str, value: i64, most: u32, accepted: &'static str) -> Result<u32, ArgumentError> {
+fn number(
+    argument: &'static str,
+    value: i64,
+    most: u32,
+    accepted: &'static str,
+) -> Result<u32, ArgumentError> {
     u32::try_from(value)
         .ok()
         .filter(|v| *v <= most)
-        .ok_or_else(|| ArgumentError::Range { argument, value: value.to_string(), accepted })
+        .ok_or_else(|| ArgumentError::Range {
+            argument,
+            value: value.to_string(),
+            accepted,
+        })
 }
 
 /// Text that stands in a header or a preamble: not empty, and no control
 /// characters that would end it.
-fn header_text(argument: &'static str, text: Option<String>) -> Result<Option<String>, ArgumentError> {
+fn header_text(
+    argument: &'static str,
+    text: Option<String>,
+) -> Result<Option<String>, ArgumentError> {
     match text {
         Some(t) if t.is_empty() => Err(ArgumentError::Empty { argument }),
         Some(t) if t.chars().any(char::is_control) => Err(ArgumentError::Range {
@@ -179,7 +194,10 @@ fn header_text(argument: &'static str, text: Option<String>) -> Result<Option<St
 
 /// A header's name as HTTP writes it (RFC 9110, section 5.6.2: a token), short
 /// enough for the engine.
-fn header_name(argument: &'static str, name: Option<String>) -> Result<Option<String>, ArgumentError> {
+fn header_name(
+    argument: &'static str,
+    name: Option<String>,
+) -> Result<Option<String>, ArgumentError> {
     const MOST: usize = 126;
     let Some(name) = name else { return Ok(None) };
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
@@ -236,7 +254,11 @@ impl Arguments {
             },
             overprovisioning: self.overprovisioning,
             hash_balance: self.hash_balance,
-            hash_scope: if self.hash_scope == "ALL" { HashScope::All } else { HashScope::Tier },
+            hash_scope: if self.hash_scope == "ALL" {
+                HashScope::All
+            } else {
+                HashScope::Tier
+            },
             slow_start: self.slow_start > 0.0,
         };
         rules.check()?;
@@ -265,7 +287,12 @@ impl Arguments {
             keep: number("keep", self.keep, MANY, "0 to 2147483647")?,
             authority: self.authority,
             wait_timeout: or_default("wait_timeout", self.wait_timeout)?,
-            wait_limit: number("wait_limit", self.wait_limit, MANY, "0 (the server's default) to 2147483647")?,
+            wait_limit: number(
+                "wait_limit",
+                self.wait_limit,
+                MANY,
+                "0 (the server's default) to 2147483647",
+            )?,
         })
     }
 }

@@ -160,6 +160,22 @@ fn each_flaw_is_named() {
 }
 
 #[test]
+fn each_octet_is_accepted_or_named() {
+    let mut buf = [0; 256];
+    for octet in 0..=u8::MAX {
+        let input = [b'a', octet, b'a'];
+        let accepted = octet.is_ascii_alphanumeric() || b"-_.".contains(&octet);
+        assert_eq!(canonical(&input, &mut buf).is_some(), accepted, "{octet}");
+        match octet {
+            b':' => assert!(parse(&input).is_ok()),
+            0x80.. => assert_eq!(flaw(&input), Flaw::Utf8),
+            _ if accepted => assert!(parse(&input).is_ok()),
+            _ => assert_eq!(flaw(&input), Flaw::Octet(octet)),
+        }
+    }
+}
+
+#[test]
 fn an_error_is_one_short_line() {
     assert_eq!(
         parse(b"a\r\nb \"c\"").unwrap_err().to_string(),
