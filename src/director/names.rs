@@ -117,6 +117,9 @@ impl Director {
                     },
                     targets: Vec::new(),
                 }),
+                (Host::Dns(name), Some(port)) => Err(format!(
+                    "{name}:{port} has a port, the name of a service has none"
+                )),
                 (host, _) => Err(format!(
                     "{host} is not the name of a service, such as _http._tcp.example.com"
                 )),
@@ -152,6 +155,12 @@ impl Director {
     /// The argument that cannot be accepted.
     pub(crate) fn target(&self, host: &str, port: &str) -> Result<Target, String> {
         let (parsed, port) = self.parse(host.as_bytes(), port.as_bytes())?;
+        if is_service(&parsed.host) {
+            return Err(format!(
+                "host = {}: is the name of a service, must be a host",
+                parsed.host
+            ));
+        }
         Ok(Target::new(&parsed, port.number))
     }
 

@@ -19,7 +19,7 @@ use crate::sync::lock;
 use crate::vrt::{Counter, Leaf, LeafError, OffTask, Tag};
 
 /// Seconds until refused leaves are first tried again while nothing serves
-/// yet; each further time takes twice as long, up to *retry_after*.
+/// yet; each further time takes twice as long, up to `retry_after`.
 const PATIENCE: f64 = 0.2;
 
 /// For how many seconds the answers of new targets are gathered.

@@ -114,7 +114,7 @@ pub(in crate::vrt) unsafe extern "C" fn assign_bitmap(
             server,
             hex,
             BucketsObject::assign_bitmap,
-        )
+        );
     }
 }
 
