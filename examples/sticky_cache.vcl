@@ -1,6 +1,6 @@
 # A sticky application behind a cache: clients with a session go to one backend, files are cached.
 #
-# Use it when backends keep state for a client (a shopping cart, uploads, web sockets' fallbacks) and
+# Use it when backends keep state for a client (a shopping cart, an upload in parts) and
 # much of the traffic is the same for all. The first response that a backend makes for a client
 # carries a cookie; from then on the client's requests go to that backend. A response with the cookie
 # never enters the cache, and cached ones never carry one.
@@ -39,8 +39,7 @@ sub vcl_recv {
 		return (hash);
 	}
 	set req.backend_hint = app.backend("app.example.com");
-	# With cookies of its own the application is not cached anyway; without this, a client's first
-	# request for a page that others have put into the cache would begin no session.
+	# From the cache a client would get a page, but no session.
 	return (pass);
 }
 

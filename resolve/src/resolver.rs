@@ -1,6 +1,7 @@
 //! Answers one question at a time: hosts file, search list, servers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use dynamic_core::answer::{Addresses, Failure, Family, FamilyAnswer, HostAnswer,
 use dynamic_core::hosts::Hosts;
 use dynamic_core::search::{Judged, Search, Verdict, search_candidates};
 use hickory_proto::rr::{Name, RData, RecordType};
-use tokio::time::timeout_at;
+use tokio::time::{timeout, timeout_at};
 
 use crate::fault::Fault;
 use crate::files::SystemFiles;
@@ -20,6 +21,9 @@ use crate::slots::Slots;
 /// How many questions are under way where the settings do not say: each takes
 /// a file descriptor or two.
 const DEFAULT_OUTSTANDING: usize = 256;
+
+/// How long one family is waited for when the other has addresses.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What a lookup came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,13 +148,34 @@ impl Sought for HostAnswer {
 
     async fn ask(shared: &Shared, plan: &Plan, name: &str, faults: &mut Vec<Fault>) -> Self {
         let mut more = Vec::new();
-        let (v4, v6) = tokio::join!(
-            shared.addresses(plan, name, Family::V4, faults),
-            shared.addresses(plan, name, Family::V6, &mut more),
-        );
+        let (v4, v6) = {
+            let mut v4 = pin!(shared.addresses(plan, name, Family::V4, faults));
+            let mut v6 = pin!(shared.addresses(plan, name, Family::V6, &mut more));
+            tokio::select! {
+                first = &mut v4 => {
+                    let second = slower(&first, v6).await;
+                    (first, second)
+                }
+                first = &mut v6 => {
+                    let second = slower(&first, v4).await;
+                    (second, first)
+                }
+            }
+        };
         faults.append(&mut more);
         Self { v4, v6 }
     }
+}
+
+/// The answer of the family that is slower: with addresses of the other one at
+/// hand it is not waited for long, as whoever waits can be served.
+async fn slower(other: &FamilyAnswer, answer: impl Future<Output = FamilyAnswer>) -> FamilyAnswer {
+    if other.verdict() != Verdict::Found {
+        return answer.await;
+    }
+    timeout(GRACE, answer)
+        .await
+        .unwrap_or(Err(Failure::Timeout))
 }
 
 impl Sought for Result<SrvAnswer, Failure> {

@@ -113,7 +113,7 @@ impl Director {
                     authority: self.authority(None, &name),
                     kind: Kind::Service {
                         name,
-                        rooted: parsed.rooted,
+                        rooted: false,
                     },
                     targets: Vec::new(),
                 }),
@@ -175,7 +175,11 @@ impl Director {
         call: &Call<'_>,
     ) -> Option<Found> {
         let mut room = [0; 256];
+        let rooted = host.ends_with(b".");
         let host = name::canonical(host, &mut room)?;
+        if rooted && !host.contains(&b'.') {
+            return None;
+        }
         let port = if port.is_empty() {
             self.settings.port.text.as_bytes()
         } else {
@@ -218,14 +222,25 @@ impl Director {
     }
 
     /// What a name that is not known yet is made of.
+    ///
+    /// A trailing dot only matters to a name without others, which is another
+    /// one then: a client that writes it must not keep the search list away
+    /// from those who do not.
     fn name_of(&self, parsed: &Parsed, port: Port, authority: Option<&[u8]>) -> NewPool {
-        let host = parsed.host.to_string();
+        let mut parsed = parsed.clone();
+        let mut host = parsed.host.to_string();
+        let mut listed = parsed.host.bracketed();
+        parsed.rooted &= !host.contains('.');
+        if parsed.rooted {
+            host.push('.');
+            listed.push('.');
+        }
         NewPool {
             key: Key::boxed(host.as_bytes(), port.text.as_bytes(), authority),
-            label: format!("{}:{}", parsed.host.bracketed(), port.text),
+            label: format!("{listed}:{}", port.text),
             authority: self.authority(authority, &host),
             kind: Kind::Name,
-            targets: vec![Target::new(parsed, port.number)],
+            targets: vec![Target::new(&parsed, port.number)],
             port,
         }
     }

@@ -47,7 +47,10 @@ impl<'c> Call<'c> {
     /// Whether the choice has to be made by the call itself: the director that
     /// is resolved later knows nothing of it.
     fn decides_now(&self) -> bool {
-        self.key.is_some() || self.pin.is_some()
+        self.key.is_some()
+            || self.pin.is_some()
+            || self.elapsed > 0.0
+            || !self.transaction.is_empty()
     }
 }
 

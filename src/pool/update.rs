@@ -24,6 +24,8 @@ const PATIENCE: f64 = 0.2;
 
 /// For how many seconds the answers of new targets are gathered.
 const GATHER: f64 = 0.1;
+/// The same before the first of them serve, where requests name endpoints.
+const FIRST_GATHER: f64 = 1.0;
 
 /// What makes an endpoint this one and no other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -159,6 +161,7 @@ impl Pool {
         };
         looked_up.set_literal(address);
         let host = Arc::clone(&looked_up.host);
+        progress.targets.part();
         self.publish(ctx, &mut progress, |key| key.host == host);
     }
 
@@ -182,9 +185,10 @@ impl Pool {
         self.begin(ctx, asked);
         let mut progress = lock(&self.progress);
         let Some(looked_up) = progress.targets.get_mut(source) else {
+            // Its target has left: the question is to be dropped.
             return Next {
                 after: self.timing().retry_after,
-                asks_others: false,
+                asks_others: true,
             };
         };
         let settled = settle(&looked_up.good, answer);
@@ -336,6 +340,9 @@ impl Pool {
         progress: &mut Progress,
         covered: impl Fn(&Key) -> bool,
     ) {
+        if progress.gathers_until == 0.0 && self.names_endpoints() {
+            progress.gathers_until = ctx.now() + FIRST_GATHER;
+        }
         if !progress.settled() && ctx.now() < progress.gathers_until {
             // Of a thousand new targets, to take in each by itself would be a
             // million steps.
@@ -398,6 +405,13 @@ impl Pool {
         for event in events {
             self.log(Tag::Log, &event);
         }
+    }
+
+    /// Whether requests name endpoints of a service, by session keys or hash
+    /// buckets: one that is not known yet would be taken for one that is gone.
+    fn names_endpoints(&self) -> bool {
+        let references = self.director.references();
+        self.kind != Kind::Name && (references.session.is_some() || references.buckets.is_some())
     }
 
     /// Makes the leaves that the engine refused before, when their time has

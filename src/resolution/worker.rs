@@ -155,6 +155,11 @@ impl Worker {
             &mut self.questions,
             &asks.iter().map(|(source, _)| *source).collect(),
         );
+        if asks.is_empty() {
+            // A custom service without targets: nothing is to be waited for.
+            let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
+            pool.retry_leaves(&mut ctx);
+        }
         let now = Instant::now();
         let mut settings = None;
         for (source, ask) in asks {
