@@ -48,7 +48,8 @@ env:
 man: setup
 	@$(ENV) && scripts/man.sh
 
-vtc: setup
+vtc:
+	@scripts/setup.sh check
 	@$(ENV) && cargo test --test vtc -- $(T)
 
 bench: setup

@@ -80,6 +80,11 @@ for name in "$adm" "$vtest" "$server"; do
         path=$folder:$path
     fi
 done
+# The name servers that tests ask, where scripts/nameservers.sh put them.
+nameservers=$(cache_folder 2>/dev/null || :)/nameservers/bin
+if [ -d "$nameservers" ]; then
+    path=$nameservers:$path
+fi
 
 target=${CARGO_TARGET_DIR:-$root/target}
 case $target in

@@ -119,7 +119,7 @@ need() {
 
 case $goal in
 build) set -- ;;
-check) set -- shellcheck:shellcheck git:git ;;
+check) set -- shellcheck:shellcheck git:git openssl:openssl ;;
 esac
 need ca-certificates gcc:gcc libc6-dev clang:clang 'libclang-dev:libclang-[0-9.]*-dev' pkg-config:pkg-config \
     python3:python3 python3-docutils:rst2man "$@"
@@ -136,3 +136,7 @@ if ! "$scripts/env.sh" >/dev/null 2>&1; then
     "$scripts/engine.sh" "$(cache_folder)/vinyl"
     why=$("$scripts/env.sh" 2>&1 >/dev/null) || fail "the Vinyl Cache just built is not usable (${why#error: }); remove $(cache_folder) and run this again"
 fi
+
+# --- what tests ask
+
+[ "$goal" != check ] || "$scripts/nameservers.sh" "$(cache_folder)/nameservers"

@@ -384,8 +384,17 @@ impl Director for Pool {
         self.choose(ctx, &Call::default())
     }
 
+    /// Does not wait for a first answer: directors that hold this one ask for
+    /// its health with their locks held, `backend.list` wants those locks with
+    /// the engine's VCL lock held, and the answer's leaves cannot be made
+    /// without that. A name counts as healthy until its first answer is due,
+    /// so that it is chosen; who gets it waits when it is resolved.
     fn healthy(&self, ctx: Ctx<'_>) -> (bool, f64) {
-        let snapshot = self.settled(ctx);
+        let snapshot = self.snapshot.load();
+        if snapshot.pending && ctx.in_task() {
+            let timeout = self.director.settings().first_lookup_timeout;
+            return (!self.first.is_overdue(timeout), 0.0);
+        }
         let mut latest = 0.0_f64;
         for endpoint in &snapshot.endpoints {
             let (healthy, changed) = endpoint.leaf.health(ctx);

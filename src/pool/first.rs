@@ -29,6 +29,15 @@ impl First {
         }
     }
 
+    /// Whether the time to wait, which begins with the first use, is over
+    /// without an answer. Does not wait.
+    pub(super) fn is_overdue(&self, timeout: Duration) -> bool {
+        let mut state = lock(&self.state);
+        let now = Instant::now();
+        let deadline = *state.deadline.get_or_insert_with(|| now + timeout);
+        !state.settled && deadline <= now
+    }
+
     /// Waits for the first answer, until `timeout` after the first use.
     /// Whether there is one, good or bad.
     pub(super) fn wait(&self, timeout: Duration) -> bool {
