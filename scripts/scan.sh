@@ -23,7 +23,7 @@ rust=$(sources '*.rs')
     forbid "a test that is skipped" '#\[ *ignore' $rust
     forbid "unsafe code outside src/vrt/" '(^|[^[:alnum:]_])unsafe[[:space:]]*([{]|fn |impl |extern )' \
         $(printf '%s\n' $rust | grep -v '^\./src/vrt/')
-    forbid "a path of one machine" '/(root|home)/[a-z.]' $(sources '*.rs') $(sources '*.sh') $(sources '*.vcl') $(sources '*.vtc') $(sources '*.toml')
+    forbid "a path of one machine" '(^|[[:space:]"=:(])/(root|home|work)/[a-z.]' $(sources '*.rs') $(sources '*.sh') $(sources '*.vcl') $(sources '*.vtc') $(sources '*.toml')
 }
 # The core has neither sockets nor a clock nor a runtime: its dependencies show it.
 if tree=$(cargo tree -q --offline -p dynamic-core -e normal --prefix none 2>&1); then
