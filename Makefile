@@ -53,7 +53,7 @@ vtc:
 	@$(ENV) && cargo test --test vtc -- $(T)
 
 bench: setup
-	@$(ENV) && cargo bench --workspace
+	@$(ENV) && cargo build --release --package vmod_dynamic --package testdns && python3 bench
 
 fmt:
 	@cargo fmt --all

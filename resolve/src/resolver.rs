@@ -23,7 +23,7 @@ use crate::slots::Slots;
 const DEFAULT_OUTSTANDING: usize = 256;
 
 /// How long one family is waited for when the other has addresses.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(3);
 
 /// What a lookup came to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -162,6 +162,7 @@ impl Worker {
         }
         let now = Instant::now();
         let mut settings = None;
+        let mut taken = false;
         for (source, ask) in asks {
             if watched.asks.contains_key(&source) {
                 continue;
@@ -171,6 +172,7 @@ impl Worker {
                     let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
                     pool.take_address(&mut ctx, source, address);
                     watched.asks.insert(source, None);
+                    taken = true;
                     continue;
                 }
                 Ask::Host { name, rooted } => (name, rooted, false),
@@ -188,6 +190,14 @@ impl Worker {
                 .questions
                 .subscribe(question, Arc::clone(pool), source, now);
             watched.asks.insert(source, Some(id));
+        }
+        if taken {
+            // An address may have been what a leaving host was kept for.
+            let wanted = pool.questions();
+            watched.stop(
+                &mut self.questions,
+                &wanted.iter().map(|(source, _)| *source).collect(),
+            );
         }
     }
 

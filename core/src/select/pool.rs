@@ -157,10 +157,10 @@ impl Pool {
 
 /// What `cell` holds, built first if need be. No thread waits for another:
 /// several may build, and one of the equal results stays.
-pub(super) fn built<T>(cell: &OnceLock<T>, build: impl FnOnce() -> T) -> &T {
-    if let Some(value) = cell.get() {
-        return value;
+pub(super) fn built<T>(cell: &OnceLock<T>, build: impl Fn() -> T) -> &T {
+    if cell.get().is_none() {
+        let _ = cell.set(build());
     }
-    let value = build();
-    cell.get_or_init(|| value)
+    // Always there by now: either ours or another's.
+    cell.get_or_init(build)
 }
