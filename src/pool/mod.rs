@@ -6,6 +6,7 @@
 mod choose;
 mod first;
 mod list;
+mod publish;
 mod snapshot;
 mod targets;
 mod update;
@@ -24,9 +25,9 @@ use crate::vrt::{Chosen, Counters, Ctx, Pinnable, Registration, Tag, line, rando
 
 pub(crate) use choose::Call;
 use first::First;
+use publish::Progress;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use targets::{Ask, Filter, SourceId, Target};
-use update::Progress;
 pub(crate) use update::{Asked, Next};
 
 /// Set in the count of pins when the name is going away.

@@ -1,66 +1,21 @@
-//! An answer arrives: endpoints come, go and return. On the resolver thread.
+//! An answer arrives: what it says about hosts and targets is noted, and brought
+//! into force. On the resolver thread.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dynamic_core::answer::{Failure, Family, HostAnswer, SrvAnswer};
-use dynamic_core::membership::{Desired, Membership, Rank};
-use dynamic_core::name::EndpointId;
 use dynamic_core::schedule::{Timing, refresh_after, retry_after, settle};
 use dynamic_resolve::Fault;
 
-use super::snapshot::{Endpoint, Snapshot};
-use super::targets::{self, Ask, Filter, SourceId, Target, Targets};
-use super::{Authority, Kind, Pool};
+use super::publish::{Key, Progress};
+use super::targets::{self, Ask, SourceId};
+use super::{Kind, Pool};
 use crate::clock;
 use crate::sync::lock;
-use crate::vrt::{Counter, Leaf, LeafError, OffTask, Tag};
-
-/// Seconds until refused leaves are first tried again while nothing serves
-/// yet; each further time takes twice as long, up to `retry_after`.
-const PATIENCE: f64 = 0.2;
-
-/// For how many seconds the answers of new targets are gathered.
-const GATHER: f64 = 0.1;
-/// The same before the first of them serve, where requests name endpoints.
-const FIRST_GATHER: f64 = 1.0;
-
-/// What makes an endpoint this one and no other.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    address: IpAddr,
-    port: u16,
-    host: Arc<str>,
-}
-
-impl Key {
-    fn id(&self) -> EndpointId {
-        EndpointId {
-            address: self.address,
-            port: self.port,
-        }
-    }
-}
-
-/// What the resolver thread knows of a name or service.
-#[derive(Debug)]
-pub(super) struct Progress {
-    targets: Targets,
-    /// The question for a service's records, and whether it was answered.
-    service: Option<(SourceId, bool)>,
-    members: Membership<Key>,
-    leaves: BTreeMap<Key, Arc<Leaf>>,
-    /// Addresses that the whitelist dropped, to log each once.
-    dropped: BTreeSet<IpAddr>,
-    /// How often a snapshot was made: the next one's first turn.
-    made: u64,
-    /// Seconds until refused leaves are tried again while nothing serves yet.
-    patience: f64,
-    /// Until when the answers of further new targets are only noted.
-    gathers_until: f64,
-}
+use crate::vrt::{Counter, OffTask, Tag};
 
 /// What an answer calls for.
 #[derive(Clone, Copy, Debug)]
@@ -97,42 +52,6 @@ impl Asked<'_> {
             return String::new();
         }
         format!(" from {}", servers.join(", "))
-    }
-}
-
-impl Progress {
-    pub(super) fn new(kind: &Kind, given: Vec<Target>) -> Self {
-        let mut targets = Targets::default();
-        let service = matches!(kind, Kind::Service { .. }).then(|| (targets.fresh(), false));
-        for target in given {
-            targets.add(target);
-        }
-        Progress {
-            targets,
-            service,
-            members: Membership::new(),
-            leaves: BTreeMap::new(),
-            dropped: BTreeSet::new(),
-            made: 0,
-            patience: PATIENCE,
-            gathers_until: 0.0,
-        }
-    }
-
-    /// Adds a target of a custom service.
-    pub(super) fn add(&mut self, target: Target) {
-        self.targets.add(target);
-    }
-
-    /// Lets go of all leaves.
-    pub(super) fn clear(&mut self) {
-        self.members = Membership::new();
-        self.leaves.clear();
-    }
-
-    /// Whether everything was looked up once.
-    fn settled(&self) -> bool {
-        self.service.is_none_or(|(_, answered)| answered) && self.targets.settled()
     }
 }
 
@@ -289,15 +208,6 @@ impl Pool {
         Next { after, asks_others }
     }
 
-    /// The authority of the leaves of a host. Where none is given, each target
-    /// of a service has its own.
-    fn authority_of(&self, host: &str) -> Option<Authority> {
-        match self.kind {
-            Kind::Name => self.authority.clone(),
-            Kind::Service { .. } | Kind::Custom => self.director.authority(None, host),
-        }
-    }
-
     /// The answer taught nothing: what is there stays.
     fn service_failed(
         &self,
@@ -330,181 +240,5 @@ impl Pool {
             Tag::Timestamp,
             &format!("{step}: {at:.6} {:.6} {:.6}", at - since, at - before),
         );
-    }
-
-    /// Brings what was learned into force. `covered` tells whose absence
-    /// counts as an update.
-    fn publish(
-        &self,
-        ctx: &mut OffTask<'_>,
-        progress: &mut Progress,
-        covered: impl Fn(&Key) -> bool,
-    ) {
-        if progress.gathers_until == 0.0 && self.names_endpoints() {
-            progress.gathers_until = ctx.now() + FIRST_GATHER;
-        }
-        if !progress.settled() && ctx.now() < progress.gathers_until {
-            // Of a thousand new targets, to take in each by itself would be a
-            // million steps.
-            self.set_retry(Some(progress.gathers_until));
-            return;
-        }
-        self.set_retry(None);
-        let desired = self.desired(ctx, progress);
-        let keep = self.director.settings().keep;
-        let change = progress.members.update(desired, covered, keep);
-        // Told once it is in force, so that who reads it can count on it.
-        let mut events = Vec::new();
-        for key in &change.absent {
-            events.push(format!(
-                "drop {}: no longer in the answer, kept for {keep} updates",
-                key.id()
-            ));
-        }
-        for key in &change.deleted {
-            progress.leaves.remove(key);
-            events.push(format!("delete {}", key.id()));
-        }
-        for Desired { key, .. } in &change.returned {
-            events.push(format!("return {}", key.id()));
-        }
-        let pending = self.snapshot.load().pending;
-        let missing = progress
-            .members
-            .present()
-            .any(|(key, _)| !progress.leaves.contains_key(key));
-        if change.is_empty() && !missing && !pending {
-            self.debug(|| "unchanged".to_owned());
-            return;
-        }
-        let Some(snapshot) = self.snapshot_of(ctx, progress, &mut events) else {
-            return;
-        };
-        let complete = snapshot.endpoints.len() == progress.members.present().count();
-        let bare = pending && snapshot.endpoints.is_empty();
-        let mut again = self.director.settings().retry_after.as_secs_f64();
-        if bare && !complete {
-            again = again.min(progress.patience);
-            progress.patience *= 2.0;
-        }
-        if !complete {
-            self.set_retry(Some(ctx.now() + again));
-        }
-        if bare && !(complete && progress.settled()) {
-            // Something may come yet, as what leaves go through may itself be
-            // looked up: whoever waits goes on waiting.
-            return;
-        }
-        progress.gathers_until = clock::now() + GATHER;
-        let addresses = snapshot.endpoints.len() as u64;
-        self.snapshot.store(Arc::new(snapshot));
-        if let Some(counters) = self.counters.get() {
-            counters.set(Counter::Addresses, addresses);
-        }
-        self.first.settle();
-        for event in events {
-            self.log(Tag::Log, &event);
-        }
-    }
-
-    /// Whether requests name endpoints of a service, by session keys or hash
-    /// buckets: one that is not known yet would be taken for one that is gone.
-    fn names_endpoints(&self) -> bool {
-        let references = self.director.references();
-        self.kind != Kind::Name && (references.session.is_some() || references.buckets.is_some())
-    }
-
-    /// Makes the leaves that the engine refused before, when their time has
-    /// come.
-    pub(crate) fn retry_leaves(&self, ctx: &mut OffTask<'_>) {
-        let mut progress = lock(&self.progress);
-        self.publish(ctx, &mut progress, |_| false);
-    }
-
-    /// The endpoints that the targets ask for, whitelisted and ranked.
-    fn desired(&self, ctx: &mut OffTask<'_>, progress: &mut Progress) -> Vec<Desired<Key>> {
-        let mut desired = Vec::new();
-        let mut dropped = BTreeSet::new();
-        for (looked_up, target) in progress.targets.each() {
-            for address in looked_up.good.addresses() {
-                let takes = match target.filter {
-                    Filter::All => true,
-                    Filter::Match(acl) => acl.matches(ctx, address),
-                    Filter::NoMatch(acl) => !acl.matches(ctx, address),
-                };
-                if !takes {
-                    continue;
-                }
-                if !self.director.allows(ctx, address) {
-                    dropped.insert(address);
-                    continue;
-                }
-                desired.push(Desired {
-                    key: Key {
-                        address,
-                        port: target.port,
-                        host: Arc::clone(&looked_up.host),
-                    },
-                    rank: Rank {
-                        priority: target.priority,
-                        weight: target.weight,
-                        score: self.director.score(ctx, address),
-                    },
-                });
-            }
-        }
-        for address in dropped.difference(&progress.dropped) {
-            self.log(Tag::Error, &format!("whitelist drops {address}"));
-        }
-        progress.dropped = dropped;
-        desired
-    }
-
-    /// The present members with their leaves, of which missing ones are made.
-    /// `None` when the VCL is leaving.
-    fn snapshot_of(
-        &self,
-        ctx: &mut OffTask<'_>,
-        progress: &mut Progress,
-        events: &mut Vec<String>,
-    ) -> Option<Snapshot> {
-        let mut endpoints = Vec::new();
-        let present: Vec<(Key, Rank)> = progress
-            .members
-            .present()
-            .map(|(k, m)| (k.clone(), m.rank))
-            .collect();
-        for (key, rank) in present {
-            let leaf = match progress.leaves.get(&key) {
-                Some(leaf) => Arc::clone(leaf),
-                None => match self.director.leaf(
-                    ctx,
-                    &key.host,
-                    key.address,
-                    key.port,
-                    self.authority_of(&key.host).as_ref(),
-                ) {
-                    Ok(leaf) => {
-                        events.push(format!("add {} score {}", key.id(), rank.score));
-                        progress.leaves.insert(key.clone(), Arc::clone(&leaf));
-                        leaf
-                    }
-                    Err(LeafError::Leaving) => return None,
-                    Err(LeafError::Refused(why)) => {
-                        self.log(Tag::Error, &format!("no backend for {}: {why}", key.id()));
-                        continue;
-                    }
-                },
-            };
-            endpoints.push(Endpoint {
-                leaf,
-                address: key.address,
-                port: key.port,
-                host: key.host,
-                rank,
-            });
-        }
-        progress.made = progress.made.wrapping_add(1);
-        Some(Snapshot::new(&self.director, endpoints, progress.made))
     }
 }
