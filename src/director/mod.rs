@@ -48,7 +48,8 @@ pub(crate) struct Director {
     preferences: Mutex<Vec<(Acl, i64)>>,
     /// Whether any preference is configured.
     prefers: AtomicBool,
-    names: papaya::HashMap<Box<[u8]>, Arc<Pool>>,
+    /// By a keyed hash: clients choose the names.
+    names: papaya::HashMap<Box<[u8]>, Arc<Pool>, ahash::RandomState>,
     /// Services that VCL lists; they go with the VCL.
     custom: Mutex<Vec<Arc<Pool>>>,
     /// Held while a name is made, so that one of many first requests wins.
@@ -92,7 +93,7 @@ impl Director {
             hash_header,
             preferences: Mutex::new(preferences),
             prefers: AtomicBool::new(prefers),
-            names: papaya::HashMap::new(),
+            names: papaya::HashMap::with_hasher(ahash::RandomState::new()),
             custom: Mutex::default(),
             making: Mutex::new(()),
             leaves: Mutex::default(),

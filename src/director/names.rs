@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrayvec::ArrayVec;
 use dynamic_core::name::{self, Host, Target as Parsed};
 use dynamic_core::port::Port;
 
@@ -16,7 +17,7 @@ const MOST_NAMES: usize = 100_000;
 
 /// Room for the key of a name on the stack: a host name, a port and an
 /// authority of the usual length.
-const KEY_ROOM: usize = 512;
+const KEY_ROOM: usize = 384;
 
 /// The answer of a name that was found: a leaf, or its director; none where a
 /// key or pin leads nowhere.
@@ -24,29 +25,18 @@ struct Found(Option<Chosen>);
 
 /// The key of a name: host, port, whether there is an authority, and the
 /// authority, each ended by a zero byte.
-struct Key {
-    room: [u8; KEY_ROOM],
-    used: usize,
-}
+struct Key(ArrayVec<u8, KEY_ROOM>);
 
 impl Key {
     fn new(host: &[u8], port: &[u8], authority: Option<&[u8]>) -> Option<Self> {
-        let mut key = Key {
-            room: [0; KEY_ROOM],
-            used: 0,
-        };
+        let mut key = ArrayVec::new();
         // An empty authority is another thing than none.
         let given: &[u8] = if authority.is_some() { b"/" } else { b"" };
         for part in [host, port, given, authority.unwrap_or_default()] {
-            let end = key.used.checked_add(part.len())?;
-            key.room.get_mut(key.used..end)?.copy_from_slice(part);
-            key.used = end + 1;
+            key.try_extend_from_slice(part).ok()?;
+            key.try_push(0).ok()?;
         }
-        Some(key)
-    }
-
-    fn as_slice(&self) -> Option<&[u8]> {
-        self.room.get(..self.used)
+        Some(Key(key))
     }
 
     /// The same, of parts of any length.
@@ -97,9 +87,7 @@ impl Director {
         let mut room = [0; 256];
         if let Some(service) = name::canonical(service, &mut room)
             && let Some(key) = Key::new(service, b"", None)
-            && let Some(found) = key
-                .as_slice()
-                .and_then(|key| self.find(ctx, &mut task, key, call))
+            && let Some(found) = self.find(ctx, &mut task, &key.0, call)
         {
             return found.0;
         }
@@ -186,7 +174,7 @@ impl Director {
             port
         };
         let key = Key::new(host, port, authority)?;
-        self.find(ctx, task, key.as_slice()?, call)
+        self.find(ctx, task, &key.0, call)
     }
 
     /// The answer of a known name, which the task holds from now on.

@@ -84,7 +84,8 @@ struct Node {
 /// The state of one task.
 pub(crate) struct Task<'c> {
     ctx: Ctx<'c>,
-    private: NonNull<sys::vmod_priv>,
+    /// The engine's record; none before the task holds anything.
+    private: Option<NonNull<sys::vmod_priv>>,
 }
 
 impl<'c> Task<'c> {
@@ -95,17 +96,25 @@ impl<'c> Task<'c> {
             return None;
         }
         // SAFETY: within a task; the identity is a static address of ours.
-        let private =
-            NonNull::new(unsafe { sys::VRT_priv_task(ctx.as_ptr(), (&raw const TASK_ID).cast()) })?;
-        Some(Task { ctx, private })
+        let private = unsafe { sys::VRT_priv_task_get(ctx.as_ptr(), (&raw const TASK_ID).cast()) };
+        Some(Task {
+            ctx,
+            private: NonNull::new(private),
+        })
+    }
+
+    /// The first node; null where the task holds nothing yet.
+    fn first(&self) -> *mut Node {
+        self.private.map_or(ptr::null_mut(), |private| {
+            // SAFETY: the engine's record lives until it ends the task.
+            unsafe { private.as_ref().priv_ }.cast()
+        })
     }
 
     fn nodes(&self) -> impl Iterator<Item = &Node> {
         // SAFETY: the list belongs to this task's thread; its nodes live until
         // the engine ends the task.
-        let mut next = unsafe { self.private.as_ref().priv_ }
-            .cast::<Node>()
-            .cast_const();
+        let mut next = self.first().cast_const();
         std::iter::from_fn(move || {
             // SAFETY: as above: null or a node of the list.
             let node = unsafe { next.as_ref() }?;
@@ -115,8 +124,14 @@ impl<'c> Task<'c> {
     }
 
     fn push(&mut self, held: Held) {
+        // SAFETY: within a task; the identity is a static address of ours. The
+        // record is made here or known already, and never null.
+        let record = unsafe { sys::VRT_priv_task(self.ctx.as_ptr(), (&raw const TASK_ID).cast()) };
+        self.private = NonNull::new(record);
         // SAFETY: this task's own record.
-        let private = unsafe { self.private.as_mut() };
+        let Some(private) = (unsafe { record.as_mut() }) else {
+            return;
+        };
         let mut node = Node {
             held,
             next: private.priv_.cast(),
@@ -208,7 +223,7 @@ impl<'c> Task<'c> {
         // SAFETY: this task's own list, as in `nodes`; the exclusive borrow of
         // the task keeps other references into it away, and each node is
         // handed out once.
-        let mut next = unsafe { self.private.as_ref().priv_ }.cast::<Node>();
+        let mut next = self.first();
         std::iter::from_fn(move || {
             // SAFETY: as above: null or a node of the list.
             let node = unsafe { next.as_mut() }?;

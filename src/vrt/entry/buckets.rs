@@ -8,8 +8,8 @@ use dynamic_core::buckets::Client;
 use super::super::boundary::guard;
 use super::super::ctx::{Ctx, bytes, text};
 use super::super::log::{Tag, task_line};
-use super::super::{blob, sys};
-use super::{keep, name, object, take};
+use super::super::sys;
+use super::{hand, keep, name, object, take};
 use crate::buckets::BucketsObject;
 
 type Raw = sys::vmod_dynamic_buckets;
@@ -42,17 +42,10 @@ pub(in crate::vrt) unsafe extern "C" fn fini(place: *mut *mut Raw) {
 
 pub(in crate::vrt) unsafe extern "C" fn r#use(
     ctx: *const sys::vrt_ctx,
-    buckets: *mut Raw,
+    raw: *mut Raw,
 ) -> sys::VCL_BLOB {
-    guard("buckets use", ptr::null(), || {
-        // SAFETY: the context of this call, and the object from `init`.
-        let (Some(ctx), Some(buckets)) = (unsafe { Ctx::new(ctx) }, unsafe {
-            object::<BucketsObject, _>(buckets)
-        }) else {
-            return ptr::null();
-        };
-        blob::wrap(ctx, buckets)
-    })
+    // SAFETY: what the table promises.
+    unsafe { hand::<BucketsObject, _>(ctx, raw) }
 }
 
 /// A method that assigns buckets.

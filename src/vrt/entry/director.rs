@@ -12,7 +12,7 @@ use super::super::boundary::guard;
 use super::super::ctx::{Ctx, bytes, text};
 use super::super::leaf::Via;
 use super::super::{blob, sys};
-use super::{keep, name, object, take, word};
+use super::{hand, keep, name, object, take, word};
 use crate::buckets::BucketsObject;
 use crate::director::{Director, References};
 use crate::pool::Call;
@@ -220,17 +220,10 @@ pub(in crate::vrt) unsafe extern "C" fn service(
 
 pub(in crate::vrt) unsafe extern "C" fn r#use(
     ctx: *const sys::vrt_ctx,
-    director: *mut Raw,
+    raw: *mut Raw,
 ) -> sys::VCL_BLOB {
-    guard("director use", ptr::null(), || {
-        // SAFETY: the context of this call, and the object from `init`.
-        let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe {
-            object::<Director, _>(director)
-        }) else {
-            return ptr::null();
-        };
-        blob::wrap(ctx, director)
-    })
+    // SAFETY: what the table promises.
+    unsafe { hand::<Director, _>(ctx, raw) }
 }
 
 pub(in crate::vrt) unsafe extern "C" fn debug(

@@ -8,8 +8,10 @@ pub(super) mod resolver;
 pub(super) mod session;
 
 use std::ffi::{CStr, c_char, c_int};
+use std::ptr;
 use std::sync::Arc;
 
+use super::blob::{self, Handed};
 use super::boundary::guard;
 use super::ctx::Ctx;
 use super::sys;
@@ -63,7 +65,7 @@ unsafe fn take<T, Raw>(place: *mut *mut Raw) -> Option<Arc<T>> {
     // reference is taken back once.
     unsafe {
         let place = place.as_mut()?;
-        let raw = std::mem::replace(place, std::ptr::null_mut());
+        let raw = std::mem::replace(place, ptr::null_mut());
         if raw.is_null() {
             return None;
         }
@@ -79,6 +81,22 @@ unsafe fn take<T, Raw>(place: *mut *mut Raw) -> Option<Arc<T>> {
 unsafe fn object<'o, T, Raw>(object: *mut Raw) -> Option<&'o T> {
     // SAFETY: the caller's contract.
     unsafe { object.cast::<T>().cast_const().as_ref() }
+}
+
+/// `.use()`: an object for another one's argument.
+///
+/// # Safety
+/// The context of the call under way, and an object from [`keep`] for a `T`.
+unsafe fn hand<T: Handed, Raw>(ctx: *const sys::vrt_ctx, raw: *mut Raw) -> sys::VCL_BLOB {
+    guard("use", ptr::null(), || {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (Some(ctx), Some(object)) = (Ctx::new(ctx), object::<T, _>(raw)) else {
+                return ptr::null();
+            };
+            blob::wrap(ctx, object)
+        }
+    })
 }
 
 /// The name of an object in VCL.

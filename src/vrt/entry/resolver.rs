@@ -1,12 +1,11 @@
 //! `new r = dynamic.resolver(...)` and its methods.
 
 use std::ffi::c_char;
-use std::ptr;
 
 use super::super::boundary::guard;
 use super::super::ctx::{Ctx, text};
-use super::super::{blob, sys};
-use super::{keep, name, object, take, word};
+use super::super::sys;
+use super::{hand, keep, name, object, take, word};
 use crate::resolver::ResolverObject;
 
 type Raw = sys::vmod_dynamic_resolver;
@@ -40,17 +39,10 @@ pub(in crate::vrt) unsafe extern "C" fn fini(place: *mut *mut Raw) {
 
 pub(in crate::vrt) unsafe extern "C" fn r#use(
     ctx: *const sys::vrt_ctx,
-    resolver: *mut Raw,
+    raw: *mut Raw,
 ) -> sys::VCL_BLOB {
-    guard("resolver use", ptr::null(), || {
-        // SAFETY: the context of this call, and the object from `init`.
-        let (Some(ctx), Some(resolver)) = (unsafe { Ctx::new(ctx) }, unsafe {
-            object::<ResolverObject, _>(resolver)
-        }) else {
-            return ptr::null();
-        };
-        blob::wrap(ctx, resolver)
-    })
+    // SAFETY: what the table promises.
+    unsafe { hand::<ResolverObject, _>(ctx, raw) }
 }
 
 /// A method that changes one setting: true, or a failed VCL that says why.

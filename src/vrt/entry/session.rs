@@ -7,8 +7,8 @@ use dynamic_core::session::{AffinityTo, Arguments, FailurePolicy, Policy, SameSi
 
 use super::super::boundary::guard;
 use super::super::ctx::{Ctx, text};
-use super::super::{blob, sys};
-use super::{keep, name, object, take, word};
+use super::super::sys;
+use super::{hand, keep, name, object, take, word};
 use crate::session::SessionObject;
 
 type Raw = sys::vmod_dynamic_session;
@@ -76,17 +76,10 @@ pub(in crate::vrt) unsafe extern "C" fn fini(place: *mut *mut Raw) {
 
 pub(in crate::vrt) unsafe extern "C" fn r#use(
     ctx: *const sys::vrt_ctx,
-    session: *mut Raw,
+    raw: *mut Raw,
 ) -> sys::VCL_BLOB {
-    guard("session use", ptr::null(), || {
-        // SAFETY: the context of this call, and the object from `init`.
-        let (Some(ctx), Some(session)) = (unsafe { Ctx::new(ctx) }, unsafe {
-            object::<SessionObject, _>(session)
-        }) else {
-            return ptr::null();
-        };
-        blob::wrap(ctx, session)
-    })
+    // SAFETY: what the table promises.
+    unsafe { hand::<SessionObject, _>(ctx, raw) }
 }
 
 pub(in crate::vrt) unsafe extern "C" fn attach(
