@@ -6,10 +6,10 @@
 # back with it. Requests without the header are balanced. It is affinity, not a promise: for
 # clients that must come back to where they were, use a session.
 #
-# hash_balance bounds the load: an instance takes at most 1.25 times its share of the connections
-# that this server has in use, and what is more goes to the next instance of that user. Lower
-# values spread better, higher ones keep more users at home. 0.0 is no bound: one user with very
-# much traffic can then overload an instance. It counts the connections of this server alone.
+# hash_balance bounds the load: an instance takes at most 1.25 times its share of the requests that
+# this server has under way, and what is more goes to the next instance of that user. Lower values
+# spread better, higher ones keep more users at home. 0.0 is no bound: one user with very much
+# traffic can then overload an instance. It counts the requests of this server alone.
 #
 # Change: the name, the port, the health check, the header that says who the user is, and the
 # networks that may pin.

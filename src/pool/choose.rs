@@ -13,7 +13,7 @@ use dynamic_core::session::{Action, Condition, Decision, Key, Status, decide};
 use super::Pool;
 use super::snapshot::{Endpoint, Snapshot};
 use crate::buckets::since_epoch;
-use crate::vrt::{Chosen, Counter, Ctx, Director, Note, Out, Tag, Task};
+use crate::vrt::{Chosen, Counter, Ctx, Director, Load, Note, Out, Tag, Task};
 
 /// What a call in VCL says about one request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -191,6 +191,11 @@ impl Pool {
     fn choose(&self, ctx: Ctx<'_>, call: &Call<'_>) -> Option<Chosen> {
         let snapshot = self.settled(ctx);
         let mut task = Task::of(ctx);
+        let fetches = ctx.attempt().is_some();
+        if fetches && let Some(task) = &mut task {
+            // It is not to stand in its own way when it chooses again.
+            task.carry(None);
+        }
         let attempt = ctx.attempt().unwrap_or(0);
         let now = Now {
             pool: self,
@@ -224,8 +229,11 @@ impl Pool {
         self.account(ctx, &choice, endpoint);
         match &mut task {
             Some(task) => {
-                if ctx.attempt().is_some() {
+                if fetches {
                     task.remember(&endpoint.leaf, attempt);
+                    if self.rules().by_load() {
+                        task.carry(Some(Load::on(&endpoint.leaf)));
+                    }
                 }
                 Some(task.choose(&snapshot, &endpoint.leaf))
             }

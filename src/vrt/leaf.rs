@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::net::IpAddr;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crossbeam_queue::SegQueue;
 
@@ -196,6 +196,28 @@ pub(crate) struct Leaf {
     backend: Option<Owned>,
     name: String,
     graveyard: Arc<Graveyard>,
+    /// Backend tasks that chose it last, where choices go by load.
+    chosen: AtomicU32,
+}
+
+/// One task's part of a leaf's load, from the choice on: the engine counts a
+/// connection only when it is there, and of many requests at once each would
+/// find the leaf idle.
+#[derive(Debug)]
+pub(crate) struct Load(Arc<Leaf>);
+
+impl Load {
+    /// Counts a task, until this is dropped.
+    pub(crate) fn on(leaf: &Arc<Leaf>) -> Self {
+        leaf.chosen.fetch_add(1, Ordering::Relaxed);
+        Load(Arc::clone(leaf))
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.chosen.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Leaf {
@@ -256,6 +278,7 @@ impl Leaf {
                 backend: Some(backend),
                 name: plan.name.to_string_lossy().into_owned(),
                 graveyard: Arc::clone(graveyard),
+                chosen: AtomicU32::new(0),
             }),
             None => Err(ctx
                 .take_error()
@@ -292,8 +315,14 @@ impl Leaf {
         (healthy, changed)
     }
 
-    /// Connections in use, from connect to the end of the transaction.
+    /// Requests under way: connections in use, of whatever VCL, or backend
+    /// tasks that chose it by load, if those are more. A task is both.
     pub(crate) fn in_flight(&self) -> u32 {
+        self.connections().max(self.chosen.load(Ordering::Relaxed))
+    }
+
+    /// Connections in use, from connect to the end of the transaction.
+    fn connections(&self) -> u32 {
         // SAFETY: the reference keeps the director, whose private part is the
         // engine's backend (it was made by VRT_new_backend); the counter is
         // one aligned word that the engine changes under its own lock, so a

@@ -28,7 +28,7 @@ pub(crate) use blob::Handed;
 pub(crate) use boundary::guard;
 pub(crate) use counters::{Counter, Counters};
 pub(crate) use ctx::{Ctx, HeaderName};
-pub(crate) use leaf::{Graveyard, Leaf, LeafError, LeafPlan, Via};
+pub(crate) use leaf::{Graveyard, Leaf, LeafError, LeafPlan, Load, Via};
 pub(crate) use log::{Tag, line, task_line};
 pub(crate) use offtask::OffTask;
 pub use table::Vmod_dynamic_Data;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use dynamic_core::session::Status;
 
 use super::ctx::Ctx;
-use super::leaf::Leaf;
+use super::leaf::{Leaf, Load};
 use super::sys;
 use super::vdi::Chosen;
 
@@ -59,6 +59,8 @@ enum Held {
     Choices([Attempt; CHOICES], usize),
     /// What became of a session's key.
     Note(Note),
+    /// The part of the last choice's load that this task is.
+    Load(Option<Load>),
 }
 
 /// What a task remembers of a session.
@@ -186,6 +188,20 @@ impl<'c> Task<'c> {
             self.push(Held::Snapshot(Arc::clone(snapshot) as Arc<dyn Send + Sync>));
         }
         Chosen::pinned(leaf)
+    }
+
+    /// Counts the task as load of a leaf, or of none, and of no other that it
+    /// chose before: the last choice is the one that is contacted.
+    pub(crate) fn carry(&mut self, load: Option<Load>) {
+        let held = self.nodes_mut().find_map(|node| match &mut node.held {
+            Held::Load(held) => Some(held),
+            _ => None,
+        });
+        match (held, load) {
+            (Some(held), load) => *held = load,
+            (None, Some(load)) => self.push(Held::Load(Some(load))),
+            (None, None) => {}
+        }
     }
 
     /// Notes what became of a session's key; a later note replaces an earlier

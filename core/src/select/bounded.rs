@@ -5,7 +5,7 @@
 //! loads", 2016.
 //!
 //! Method. Of the healthy endpoints of the scope, let `W` be the sum of the weights
-//! and `T` that of the connections in use. An endpoint of weight `w` accepts a
+//! and `T` that of the requests under way. An endpoint of weight `w` accepts a
 //! request while `in_flight < ceil(balance × (T + 1) × w / W)`, so always when it is
 //! idle. The first of the key's order that accepts is chosen. If none does, which takes
 //! a retry or counts that change meanwhile, it is the one with the least

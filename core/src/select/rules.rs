@@ -73,6 +73,12 @@ impl Rules {
         }
         Ok(())
     }
+
+    /// Whether choices depend on how many requests are under way.
+    #[must_use]
+    pub fn by_load(&self) -> bool {
+        self.hash_balance > 0.0 || self.algorithm == Algorithm::Least
+    }
 }
 
 #[cfg(test)]
