@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::director::Director;
 use crate::pool::{Call, Filter, Pool, Target};
-use crate::vrt::{Acl, Chosen, Ctx};
+use crate::vrt::{Acl, Chosen, Ctx, Task};
 
 /// Highest priority and weight, as in an SRV record.
 const MOST: i64 = 65_535;
@@ -93,6 +93,6 @@ impl CustomService {
 
     /// The service's director, or with a key or pin a leaf.
     pub(crate) fn backend(&self, ctx: Ctx<'_>, call: &Call<'_>) -> Option<Chosen> {
-        self.pool.answer(ctx, call)
+        self.pool.answer(ctx, Task::of(ctx).as_ref(), call)
     }
 }

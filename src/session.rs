@@ -110,27 +110,20 @@ impl SessionObject {
     /// `.status()`: what became of the key in this task.
     pub(crate) fn status(&self, ctx: Ctx<'_>) -> Status {
         Task::of(ctx)
-            .and_then(|task| task.noted(self.identity()).map(|note| note.status))
+            .and_then(|task| Some(task.noted(self.identity())?.status))
             .unwrap_or_default()
     }
 
     /// `.attach()`: sends the key of an affinity that this task made, and keeps
     /// the response out of the cache. In `vcl_backend_response`.
     pub(crate) fn attach(&self, ctx: Ctx<'_>, https: bool) {
-        let Some(mut task) = Task::of(ctx) else {
+        let Some(task) = Task::of(ctx) else {
             return;
         };
-        let Some(Note {
-            status,
-            index,
-            snapshot,
-            sent,
-            ..
-        }) = task.noted(self.identity())
-        else {
+        let Some(note) = task.noted(self.identity()) else {
             return;
         };
-        if !status.sends_key() || *sent {
+        if !note.status.sends_key() || note.sent {
             return;
         }
         // First of all: whatever happens below, the response is this client's.
@@ -144,9 +137,10 @@ impl SessionObject {
             );
             return;
         }
-        let key = snapshot
+        let key = note
+            .snapshot
             .downcast_ref::<Snapshot>()
-            .and_then(|snapshot| snapshot.session_key(*index, &nonce));
+            .and_then(|snapshot| snapshot.session_key(note.index, &nonce));
         let Some(key) = key else {
             task_line(
                 ctx,
@@ -162,7 +156,7 @@ impl SessionObject {
         let (name, value) = self.session.response_header(&key, now, https);
         let replace = !self.session.settings().policy().is_cookie();
         if ctx.set_response_header(name, &value, replace) {
-            task.mark_sent(self.identity());
+            task.note(self.identity(), Note { sent: true, ..note });
         } else {
             task_line(
                 ctx,

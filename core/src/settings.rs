@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::name::Excerpt;
 use crate::port::{Port, PortError};
 use crate::schedule::TtlFrom;
 use crate::select::{Algorithm, HashScope, Rules, RulesError};
@@ -175,21 +176,44 @@ fn number(
         })
 }
 
-/// Text that stands in a header or a preamble: not empty, and no control
-/// characters that would end it.
+/// A name of 255 octets and a port.
+const LONGEST_HOST: usize = 261;
+
+/// Text that stands in a header: not empty, no longer than a host and port can
+/// be, and no control characters that would end it.
 fn header_text(
     argument: &'static str,
     text: Option<String>,
 ) -> Result<Option<String>, ArgumentError> {
     match text {
         Some(t) if t.is_empty() => Err(ArgumentError::Empty { argument }),
-        Some(t) if t.chars().any(char::is_control) => Err(ArgumentError::Range {
-            argument,
-            value: t.escape_debug().to_string(),
-            accepted: "text without control characters",
-        }),
+        Some(t) if t.len() > LONGEST_HOST || t.chars().any(char::is_control) => {
+            Err(ArgumentError::Range {
+                argument,
+                value: Excerpt::new(t.as_bytes()).to_string(),
+                accepted: "up to 261 octets without control characters",
+            })
+        }
         text => Ok(text),
     }
+}
+
+/// An authority, from VCL or from a request: the name of a host as it is sent
+/// ahead and shown in lists. Empty means none.
+///
+/// # Errors
+/// What is longer than a name can be, not UTF-8, or has control characters.
+pub fn authority(text: &[u8]) -> Result<String, ArgumentError> {
+    const LONGEST_NAME: usize = 255;
+    std::str::from_utf8(text)
+        .ok()
+        .filter(|text| text.len() <= LONGEST_NAME && !text.chars().any(char::is_control))
+        .map(str::to_owned)
+        .ok_or_else(|| ArgumentError::Range {
+            argument: "authority",
+            value: Excerpt::new(text).to_string(),
+            accepted: "up to 255 octets of UTF-8 without control characters",
+        })
 }
 
 /// A header's name as HTTP writes it (RFC 9110, section 5.6.2: a token), short
@@ -285,7 +309,10 @@ impl Arguments {
             ttl_from,
             retry_after: positive("retry_after", self.retry_after)?,
             keep: number("keep", self.keep, MANY, "0 to 2147483647")?,
-            authority: self.authority,
+            authority: self
+                .authority
+                .map(|text| authority(text.as_bytes()))
+                .transpose()?,
             wait_timeout: or_default("wait_timeout", self.wait_timeout)?,
             wait_limit: number(
                 "wait_limit",

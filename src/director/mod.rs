@@ -41,6 +41,7 @@ pub(crate) struct Director {
     vcl: Arc<Vcl>,
     name: String,
     settings: Settings,
+    usage_grain: f64,
     references: References,
     /// The text of the services file, as of the VCL load.
     services: String,
@@ -87,6 +88,7 @@ impl Director {
             this: Weak::clone(this),
             vcl,
             name: name.to_owned(),
+            usage_grain: (settings.domain_usage_timeout.as_secs_f64() / 10.0).min(1.0),
             settings,
             references,
             services,
@@ -136,7 +138,7 @@ impl Director {
     /// How much older than now a name's last use may be before it is written
     /// down anew, in seconds.
     pub(crate) fn usage_grain(&self) -> f64 {
-        (self.settings.domain_usage_timeout.as_secs_f64() / 10.0).min(1.0)
+        self.usage_grain
     }
 
     pub(crate) fn set_debug(&self, on: bool) {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 use dynamic_core::name::{self, Host, Target as Parsed};
 use dynamic_core::port::Port;
+use dynamic_core::settings;
 
 use super::Director;
 use crate::pool::{Authority, Call, Kind, NewPool, Pool, Target};
 use crate::sync::lock;
-use crate::vrt::{Chosen, Ctx, Tag, Task, task_line};
+use crate::vrt::{Chosen, Ctx, Spelling, Tag, Task, task_line};
 
 /// Most names of one director. `Host` headers come from strangers: without a
 /// bound they could fill the memory with names.
@@ -64,8 +65,9 @@ impl Director {
         } else {
             host
         };
-        let mut task = Task::of(ctx);
-        if let Some(found) = self.known(ctx, &mut task, host, port, authority, call) {
+        let task = Task::of(ctx);
+        let task = task.as_ref();
+        if let Some(found) = self.known(ctx, task, host, port, authority, call) {
             return found.0;
         }
         let new = self.parse(host, port).and_then(|(parsed, port)| {
@@ -75,19 +77,23 @@ impl Director {
                     parsed.host
                 ));
             }
+            if let Some(text) = authority {
+                settings::authority(text).map_err(|e| e.to_string())?;
+            }
             Ok(self.name_of(&parsed, port, authority))
         });
-        self.made(ctx, &mut task, new, call)
+        self.made(ctx, task, new, call)
     }
 
     /// `.service()`: the director of a service, made at its first use. `None`,
     /// and a log line, for an impossible name.
     pub(crate) fn service(&self, ctx: Ctx<'_>, service: &[u8], call: &Call<'_>) -> Option<Chosen> {
-        let mut task = Task::of(ctx);
+        let task = Task::of(ctx);
+        let task = task.as_ref();
         let mut room = [0; 256];
         if let Some(service) = name::canonical(service, &mut room)
             && let Some(key) = Key::new(service, b"", None)
-            && let Some(found) = self.find(ctx, &mut task, &key.0, call)
+            && let Some(found) = self.find(ctx, task, &key.0, None, call)
         {
             return found.0;
         }
@@ -112,7 +118,7 @@ impl Director {
                     "{host} is not the name of a service, such as _http._tcp.example.com"
                 )),
             });
-        self.made(ctx, &mut task, new, call)
+        self.made(ctx, task, new, call)
     }
 
     /// A service that VCL lists. In `vcl_init`.
@@ -152,16 +158,24 @@ impl Director {
         Ok(Target::new(&parsed, port.number))
     }
 
-    /// The request path: a name in its usual form that is known already.
+    /// The request path: a name in its usual form that is known already, to
+    /// the task even or to the director.
     fn known(
         &self,
         ctx: Ctx<'_>,
-        task: &mut Option<Task<'_>>,
+        task: Option<&Task<'_>>,
         host: &[u8],
         port: &[u8],
         authority: Option<&[u8]>,
         call: &Call<'_>,
     ) -> Option<Found> {
+        let owner = std::ptr::from_ref(self).addr();
+        let spelled = [host, port];
+        if let Some(task) = task
+            && let Some(pool) = task.found::<Pool>(owner, spelled, authority)
+        {
+            return Some(Found(pool.answer(ctx, Some(task), call)));
+        }
         let mut room = [0; 256];
         let rooted = host.ends_with(b".");
         let host = name::canonical(host, &mut room)?;
@@ -174,25 +188,27 @@ impl Director {
             port
         };
         let key = Key::new(host, port, authority)?;
-        self.find(ctx, task, &key.0, call)
+        let spelling = Spelling::new(owner, spelled, authority);
+        self.find(ctx, task, &key.0, spelling, call)
     }
 
     /// The answer of a known name, which the task holds from now on.
     fn find(
         &self,
         ctx: Ctx<'_>,
-        task: &mut Option<Task<'_>>,
+        task: Option<&Task<'_>>,
         key: &[u8],
+        spelling: Option<Spelling>,
         call: &Call<'_>,
     ) -> Option<Found> {
         let names = self.names.pin();
         let pool = names.get(key)?;
         if let Some(task) = task
-            && !task.pin_pool(pool)
+            && !task.pin_pool(pool, spelling)
         {
             return None;
         }
-        Some(Found(pool.answer(ctx, call)))
+        Some(Found(pool.answer(ctx, task, call)))
     }
 
     fn parse(&self, host: &[u8], port: &[u8]) -> Result<(Parsed, Port), String> {
@@ -262,7 +278,7 @@ impl Director {
     fn made(
         &self,
         ctx: Ctx<'_>,
-        task: &mut Option<Task<'_>>,
+        task: Option<&Task<'_>>,
         new: Result<NewPool, String>,
         call: &Call<'_>,
     ) -> Option<Chosen> {
@@ -277,23 +293,20 @@ impl Director {
                 return None;
             }
         };
-        if let Some(found) = self.find(ctx, task, &new.key, call) {
+        if let Some(found) = self.find(ctx, task, &new.key, None, call) {
             return found.0;
         }
         if ctx.in_fini() {
             return None;
         }
         // A call with a key waits for the first answer: after the lock is gone.
-        self.make(ctx, task, new)?.answer(ctx, call)
+        self.make(ctx, task, new)?.answer(ctx, task, call)
     }
 
     /// Makes a name, if no other request does at the same time. The task holds
     /// it.
-    fn make(&self, ctx: Ctx<'_>, task: &mut Option<Task<'_>>, new: NewPool) -> Option<Arc<Pool>> {
-        let mut hold = |pool: &Arc<Pool>| match task {
-            Some(task) => task.pin_pool(pool),
-            None => true,
-        };
+    fn make(&self, ctx: Ctx<'_>, task: Option<&Task<'_>>, new: NewPool) -> Option<Arc<Pool>> {
+        let hold = |pool: &Arc<Pool>| task.is_none_or(|task| task.pin_pool(pool, None));
         let _making = lock(&self.making);
         let names = self.names.pin();
         if let Some(known) = names.get(&new.key)

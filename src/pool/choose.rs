@@ -1,7 +1,6 @@
 //! A request's choice. No lock, no allocation and no wait once the name has
 //! its first answer.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use dynamic_core::buckets::{self, Client, OwnerTable, Owners, Service};
@@ -77,6 +76,7 @@ impl Now<'_> {
     }
 
     /// Among all, by the director's rules.
+    #[inline]
     fn by_rules(&self, key: Option<u64>) -> Result<Choice, Refusal> {
         let layout = &self.snapshot.layout;
         layout
@@ -163,10 +163,15 @@ impl Pool {
     /// What VCL gets for a call: a leaf where the call decides, else the
     /// director, to be resolved when the request is sent. The task holds the
     /// name.
-    pub(crate) fn answer(&self, ctx: Ctx<'_>, call: &Call<'_>) -> Option<Chosen> {
+    pub(crate) fn answer(
+        &self,
+        ctx: Ctx<'_>,
+        task: Option<&Task<'_>>,
+        call: &Call<'_>,
+    ) -> Option<Chosen> {
         self.touch(ctx.now());
         if call.decides_now() {
-            return self.choose(ctx, call);
+            return self.choose(ctx, task, call);
         }
         self.handle()
     }
@@ -188,61 +193,77 @@ impl Pool {
         self.snapshot.load()
     }
 
-    fn choose(&self, ctx: Ctx<'_>, call: &Call<'_>) -> Option<Chosen> {
-        let snapshot = self.settled(ctx);
-        let mut task = Task::of(ctx);
-        let fetches = ctx.attempt().is_some();
-        if fetches && let Some(task) = &mut task {
+    fn choose(&self, ctx: Ctx<'_>, task: Option<&Task<'_>>, call: &Call<'_>) -> Option<Chosen> {
+        let Some(task) = task else {
+            let snapshot = self.settled(ctx);
+            let endpoint = self.choose_from(ctx, None, &snapshot, call)?;
+            return Some(Chosen::outside_task(&endpoint.leaf));
+        };
+        if ctx.attempt().is_some() {
             // It is not to stand in its own way when it chooses again.
             task.carry(None);
         }
-        let attempt = ctx.attempt().unwrap_or(0);
+        let snapshot = match task.kept::<Snapshot>(self.snapshot.address()) {
+            Some(kept) if !kept.pending => kept,
+            _ => task.keep(&self.settled(ctx))?,
+        };
+        let endpoint = self.choose_from(ctx, Some(task), snapshot, call)?;
+        if let Some(attempt) = ctx.attempt() {
+            task.remember(&endpoint.leaf, attempt);
+            if self.rules().by_load() {
+                task.carry(Some(Load::on(&endpoint.leaf)));
+            }
+        }
+        Some(Chosen::kept(&endpoint.leaf))
+    }
+
+    #[inline]
+    fn choose_from<'s>(
+        &self,
+        ctx: Ctx<'_>,
+        task: Option<&Task<'_>>,
+        snapshot: &'s Snapshot,
+        call: &Call<'_>,
+    ) -> Option<&'s Endpoint> {
         let now = Now {
             pool: self,
-            snapshot: &snapshot,
+            snapshot,
             ctx,
-            task: task.as_ref(),
-            attempt,
+            task,
+            attempt: ctx.attempt().unwrap_or(0),
         };
         let (choice, status) = self.decide(&now, call);
-        let found =
-            choice.and_then(|c| Ok((c, snapshot.endpoints.get(c.index).ok_or(Refusal::Empty)?)));
         if let (Some(task), Some(status), Some(session)) =
-            (&mut task, status, &self.director.references().session)
+            (task, status, &self.director.references().session)
         {
             self.count(session_counter(status));
-            task.note(Note {
-                about: session.identity(),
-                status,
-                index: choice.map_or(usize::MAX, |c| c.index),
-                snapshot: Arc::clone(&snapshot) as Arc<dyn Any + Send + Sync>,
-                sent: false,
-            });
+            if let Some(snapshot) = task.share(snapshot) {
+                let note = Note {
+                    status,
+                    index: choice.map_or(usize::MAX, |c| c.index),
+                    snapshot,
+                    sent: false,
+                };
+                task.note(session.identity(), note);
+            }
         }
-        let (choice, endpoint) = match found {
-            Ok(found) => found,
+        let found =
+            choice.and_then(|c| Ok((c, snapshot.endpoints.get(c.index).ok_or(Refusal::Empty)?)));
+        match found {
+            Ok((choice, endpoint)) => {
+                self.account(ctx, &choice, endpoint);
+                Some(endpoint)
+            }
             Err(why) => {
-                self.explain(ctx, &snapshot, call, why);
-                return None;
+                self.explain(ctx, snapshot, call, why);
+                None
             }
-        };
-        self.account(ctx, &choice, endpoint);
-        match &mut task {
-            Some(task) => {
-                if fetches {
-                    task.remember(&endpoint.leaf, attempt);
-                    if self.rules().by_load() {
-                        task.carry(Some(Load::on(&endpoint.leaf)));
-                    }
-                }
-                Some(task.choose(&snapshot, &endpoint.leaf))
-            }
-            None => Some(Chosen::outside_task(&endpoint.leaf)),
         }
     }
 
     /// In order of precedence: the pin, the session, the hash buckets, the
     /// hash, the algorithm. With what became of the session's key.
+    #[inline]
     fn decide(&self, now: &Now<'_>, call: &Call<'_>) -> (Result<Choice, Refusal>, Option<Status>) {
         if let Some(pin) = call.pin {
             return (self.pinned(now, pin), None);
@@ -279,6 +300,7 @@ impl Pool {
     }
 
     /// By the key, if there is one, else by the algorithm.
+    #[inline]
     fn balanced(&self, now: &Now<'_>, call: &Call<'_>) -> Result<Choice, Refusal> {
         let header = || {
             self.director
@@ -358,9 +380,27 @@ impl Pool {
         if choice.elsewhere {
             self.count(Counter::RetriedElsewhere);
         }
-        if choice.standing == Standing::Sick && self.director.debugging() {
-            self.log_in(ctx, Tag::Debug, "no healthy backend");
+        if self.director.debugging() {
+            self.log_choice(ctx, choice, endpoint);
         }
+    }
+
+    /// Says in the request's own log what it gets, and why.
+    #[cold]
+    fn log_choice(&self, ctx: Ctx<'_>, choice: &Choice, endpoint: &Endpoint) {
+        let mut event = format!("choose {} tier {}", endpoint.id(), choice.tier);
+        for (is_so, what) in [
+            (endpoint.is_preferred(), " preferred"),
+            (choice.spilled, " spilled"),
+            (choice.overflowed, " overflow"),
+            (choice.elsewhere, " elsewhere"),
+            (choice.standing == Standing::Sick, " sick"),
+        ] {
+            if is_so {
+                event.push_str(what);
+            }
+        }
+        self.log_in(ctx, Tag::Debug, &event);
     }
 
     /// Says in the request's own log why it gets no backend.
@@ -389,7 +429,7 @@ impl Pool {
 impl Director for Pool {
     fn resolve(&self, ctx: Ctx<'_>) -> Option<Chosen> {
         self.touch(ctx.now());
-        self.choose(ctx, &Call::default())
+        self.choose(ctx, Task::of(ctx).as_ref(), &Call::default())
     }
 
     /// Does not wait for a first answer: directors that hold this one ask for

@@ -14,7 +14,6 @@ mod update;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use arc_swap::ArcSwap;
 use dynamic_core::draw::Draws;
 use dynamic_core::port::Port;
 
@@ -26,6 +25,7 @@ use crate::vrt::{Chosen, Counters, Ctx, Pinnable, Registration, Tag, line, rando
 pub(crate) use choose::Call;
 use first::First;
 use publish::Progress;
+use snapshot::Published;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use targets::{Ask, Filter, SourceId, Target};
 pub(crate) use update::{Asked, Next};
@@ -70,7 +70,7 @@ pub(crate) struct Pool {
     /// The port in force.
     port: Port,
     authority: Option<Authority>,
-    snapshot: ArcSwap<Snapshot>,
+    snapshot: Published,
     registration: OnceLock<Registration>,
     counters: OnceLock<Counters>,
     /// Tasks that hold it, and `CLOSED`.
@@ -115,7 +115,7 @@ impl Pool {
             label: new.label,
             port: new.port,
             authority: new.authority,
-            snapshot: ArcSwap::from_pointee(Snapshot::pending()),
+            snapshot: Published::new(Snapshot::pending()),
             registration: OnceLock::new(),
             counters: OnceLock::new(),
             pins: AtomicU32::new(0),
@@ -262,7 +262,7 @@ impl Pool {
     /// thread or the CLI thread.
     pub(crate) fn close(&self) {
         lock(&self.progress).clear();
-        self.snapshot.store(Arc::new(Snapshot::empty()));
+        self.snapshot.store(Snapshot::empty());
         self.first.settle();
         if let Some(registration) = self.registration.get() {
             registration.remove();

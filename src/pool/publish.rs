@@ -170,7 +170,7 @@ impl Pool {
         }
         progress.gathers_until = clock::now() + GATHER;
         let addresses = snapshot.endpoints.len() as u64;
-        self.snapshot.store(Arc::new(snapshot));
+        self.snapshot.store(snapshot);
         if let Some(counters) = self.counters.get() {
             counters.set(Counter::Addresses, addresses);
         }

@@ -1,7 +1,10 @@
 //! What a request reads: the endpoints of one answer, ranked.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
 
 use dynamic_core::buckets::OwnerTable;
 use dynamic_core::membership::Rank;
@@ -29,7 +32,7 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// `address:port` in canonical form: its identity on all machines.
-    fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         EndpointId {
             address: self.address,
             port: self.port,
@@ -59,6 +62,42 @@ pub(crate) struct Snapshot {
     buckets: Box<[OnceLock<Layout>]>,
     /// There was no answer yet.
     pub(super) pending: bool,
+}
+
+/// The snapshot in force.
+#[derive(Debug)]
+pub(super) struct Published {
+    snapshot: ArcSwap<Snapshot>,
+    /// Where it is, only to be compared: a task that keeps it need not get
+    /// hold of it anew.
+    address: AtomicPtr<()>,
+}
+
+impl Published {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        let snapshot = Arc::new(snapshot);
+        Published {
+            address: AtomicPtr::new(Arc::as_ptr(&snapshot).cast_mut().cast()),
+            snapshot: ArcSwap::new(snapshot),
+        }
+    }
+
+    pub(super) fn load(&self) -> arc_swap::Guard<Arc<Snapshot>> {
+        self.snapshot.load()
+    }
+
+    pub(super) fn store(&self, snapshot: Snapshot) {
+        let snapshot = Arc::new(snapshot);
+        let address = Arc::as_ptr(&snapshot).cast_mut().cast();
+        self.snapshot.store(snapshot);
+        self.address.store(address, Ordering::Release);
+    }
+
+    /// The address of the snapshot in force, or of one that was until just
+    /// now.
+    pub(super) fn address(&self) -> *const () {
+        self.address.load(Ordering::Acquire)
+    }
 }
 
 impl Snapshot {

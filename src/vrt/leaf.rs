@@ -317,8 +317,16 @@ impl Leaf {
 
     /// Requests under way: connections in use, of whatever VCL, or backend
     /// tasks that chose it by load, if those are more. A task is both.
+    ///
+    /// A task ends a little later than its connection, and than its client has
+    /// the response. One alone that has no connection is taken for such a one:
+    /// the client's next request is to find the backend idle.
     pub(crate) fn in_flight(&self) -> u32 {
-        self.connections().max(self.chosen.load(Ordering::Relaxed))
+        let connections = self.connections();
+        match self.chosen.load(Ordering::Relaxed) {
+            1 => connections,
+            chosen => chosen.max(connections),
+        }
     }
 
     /// Connections in use, from connect to the end of the transaction.

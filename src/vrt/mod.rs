@@ -32,7 +32,7 @@ pub(crate) use leaf::{Graveyard, Leaf, LeafError, LeafPlan, Load, Via};
 pub(crate) use log::{Tag, line, task_line};
 pub(crate) use offtask::OffTask;
 pub use table::Vmod_dynamic_Data;
-pub(crate) use task::{Note, Pinnable, Task};
+pub(crate) use task::{Note, Pinnable, Spelling, Task};
 pub(crate) use vcl::{Guard, VclPtr};
 pub(crate) use vdi::{Chosen, Director, Registration};
 pub(crate) use vsb::Out;

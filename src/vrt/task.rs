@@ -6,19 +6,20 @@
 //! in the task's workspace: no lock and no allocation per request.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
+use arrayvec::ArrayVec;
 use dynamic_core::session::Status;
 
 use super::ctx::Ctx;
 use super::leaf::{Leaf, Load};
 use super::sys;
-use super::vdi::Chosen;
 
 /// Something that a task can hold on to.
-pub(crate) trait Pinnable: Send + Sync + 'static {
+pub(crate) trait Pinnable: Any + Send + Sync {
     /// Tries to enter; false when it is about to go away.
     fn pin(&self) -> bool;
     /// Leaves again.
@@ -42,6 +43,10 @@ unsafe impl Sync for Methods {}
 /// Choices remembered per node.
 const CHOICES: usize = 6;
 
+/// Octets of a call's arguments that are remembered per name; a call that
+/// spells more is looked up anew.
+const SPELLING: usize = 80;
+
 /// One leaf that an attempt of the task chose.
 #[derive(Clone, Copy)]
 struct Attempt {
@@ -49,24 +54,74 @@ struct Attempt {
     number: u32,
 }
 
-/// What a pin keeps alive.
+/// What a pin keeps alive. Only cells change once a node is in the list.
 enum Held {
-    /// A name or service, so that its director outlives the task.
-    Pool(Arc<dyn Pinnable>),
+    /// A name or service, so that its director outlives the task; and how a
+    /// call spelled it.
+    Pool(Arc<dyn Pinnable>, Option<Spelling>),
     /// A snapshot, so that its leaves do.
-    Snapshot(Arc<dyn Send + Sync>),
-    /// Choices of earlier attempts.
-    Choices([Attempt; CHOICES], usize),
-    /// What became of a session's key.
-    Note(Note),
+    Snapshot(Arc<dyn Any + Send + Sync>),
+    /// Choices of earlier attempts, and their number.
+    Choices(Cell<[Attempt; CHOICES]>, Cell<usize>),
+    /// A session's identity, and what became of its key.
+    Note(usize, Cell<Option<Note>>),
     /// The part of the last choice's load that this task is.
-    Load(Option<Load>),
+    Load(Cell<Option<Load>>),
+}
+
+/// The arguments by which a call found a name.
+pub(crate) struct Spelling {
+    /// Whose name it is.
+    owner: usize,
+    text: ArrayVec<u8, SPELLING>,
+    /// The length of each part in `text`.
+    lengths: [u8; 2],
+    /// Whether what follows is a third part, rather than none.
+    third: bool,
+}
+
+impl Spelling {
+    /// `owner` is the address of something that lives as long as the name.
+    /// `None` if there is no room for so much.
+    pub(crate) fn new(owner: usize, parts: [&[u8]; 2], third: Option<&[u8]>) -> Option<Self> {
+        let mut text = ArrayVec::new();
+        for part in [parts[0], parts[1], third.unwrap_or_default()] {
+            text.try_extend_from_slice(part).ok()?;
+        }
+        Some(Spelling {
+            owner,
+            text,
+            lengths: [
+                u8::try_from(parts[0].len()).ok()?,
+                u8::try_from(parts[1].len()).ok()?,
+            ],
+            third: third.is_some(),
+        })
+    }
+
+    fn is(&self, owner: usize, parts: [&[u8]; 2], third: Option<&[u8]>) -> bool {
+        let (one, rest) = self
+            .text
+            .split_at(usize::from(self.lengths[0]).min(self.text.len()));
+        let (two, three) = rest.split_at(usize::from(self.lengths[1]).min(rest.len()));
+        self.owner == owner
+            && self.third == third.is_some()
+            && same(one, parts[0])
+            && same(two, parts[1])
+            && same(three, third.unwrap_or_default())
+    }
+}
+
+/// Equality that looks at no empty slice's memory: C libraries compare up to 64
+/// octets at once under a mask, for which a processor takes very long where
+/// nothing is mapped, as at the address of an empty slice.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && (a.is_empty() || a == b)
 }
 
 /// What a task remembers of a session.
+#[derive(Clone)]
 pub(crate) struct Note {
-    /// The session's identity.
-    pub(crate) about: usize,
     /// What became of its key.
     pub(crate) status: Status,
     /// The endpoint chosen, by its place in the snapshot.
@@ -79,15 +134,15 @@ pub(crate) struct Note {
 
 struct Node {
     held: Held,
-    next: *mut Node,
+    next: *const Node,
     heap: bool,
 }
 
 /// The state of one task.
 pub(crate) struct Task<'c> {
     ctx: Ctx<'c>,
-    /// The engine's record; none before the task holds anything.
-    private: Option<NonNull<sys::vmod_priv>>,
+    /// The first node; null where the task holds nothing yet.
+    first: Cell<*const Node>,
 }
 
 impl<'c> Task<'c> {
@@ -97,46 +152,44 @@ impl<'c> Task<'c> {
         if !ctx.in_task() {
             return None;
         }
-        // SAFETY: within a task; the identity is a static address of ours.
-        let private = unsafe { sys::VRT_priv_task_get(ctx.as_ptr(), (&raw const TASK_ID).cast()) };
+        // SAFETY: within a task; the identity is a static address of ours. The
+        // engine's record, if there is one, lives until it ends the task.
+        let record = unsafe {
+            NonNull::new(sys::VRT_priv_task_get(
+                ctx.as_ptr(),
+                (&raw const TASK_ID).cast(),
+            ))
+            .map(|record| record.as_ref().priv_)
+        };
         Some(Task {
             ctx,
-            private: NonNull::new(private),
+            first: Cell::new(record.unwrap_or(ptr::null_mut()).cast()),
         })
     }
 
-    /// The first node; null where the task holds nothing yet.
-    fn first(&self) -> *mut Node {
-        self.private.map_or(ptr::null_mut(), |private| {
-            // SAFETY: the engine's record lives until it ends the task.
-            unsafe { private.as_ref().priv_ }.cast()
-        })
-    }
-
-    fn nodes(&self) -> impl Iterator<Item = &Node> {
-        // SAFETY: the list belongs to this task's thread; its nodes live until
-        // the engine ends the task.
-        let mut next = self.first().cast_const();
+    fn nodes(&self) -> impl Iterator<Item = &'c Node> + use<'c> {
+        let mut next = self.first.get();
         std::iter::from_fn(move || {
-            // SAFETY: as above: null or a node of the list.
+            // SAFETY: null or a node of this task's list, which belongs to this
+            // thread. Nodes are not changed but for their cells, and live until
+            // the engine ends the task, later than the call under way.
             let node = unsafe { next.as_ref() }?;
-            next = node.next.cast_const();
+            next = node.next;
             Some(node)
         })
     }
 
-    fn push(&mut self, held: Held) {
+    fn push(&self, held: Held) {
         // SAFETY: within a task; the identity is a static address of ours. The
-        // record is made here or known already, and never null.
+        // record is made here or known already.
         let record = unsafe { sys::VRT_priv_task(self.ctx.as_ptr(), (&raw const TASK_ID).cast()) };
-        self.private = NonNull::new(record);
-        // SAFETY: this task's own record.
-        let Some(private) = (unsafe { record.as_mut() }) else {
+        // SAFETY: this task's own record, which nobody else looks at meanwhile.
+        let Some(record) = (unsafe { record.as_mut() }) else {
             return;
         };
         let mut node = Node {
             held,
-            next: private.priv_.cast(),
+            next: self.first.get(),
             heap: false,
         };
         let place = match self.ctx.alloc(size_of::<Node>()) {
@@ -152,99 +205,108 @@ impl<'c> Task<'c> {
                 Box::into_raw(Box::new(node))
             }
         };
-        private.priv_ = place.cast::<c_void>();
-        private.methods = &raw const METHODS.0;
+        self.first.set(place);
+        record.priv_ = place.cast::<c_void>();
+        record.methods = &raw const METHODS.0;
+    }
+
+    /// The name or service that an earlier call of the task, spelled alike,
+    /// has found.
+    pub(crate) fn found<P: Pinnable>(
+        &self,
+        owner: usize,
+        parts: [&[u8]; 2],
+        third: Option<&[u8]>,
+    ) -> Option<&'c P> {
+        self.nodes().find_map(|node| match &node.held {
+            Held::Pool(pool, Some(spelling)) if spelling.is(owner, parts, third) => {
+                (&**pool as &dyn Any).downcast_ref()
+            }
+            _ => None,
+        })
     }
 
     /// Keeps a name or service until the end of the task. False when it is
     /// going away, and must not be used.
-    pub(crate) fn pin_pool<P: Pinnable>(&mut self, pool: &Arc<P>) -> bool {
+    pub(crate) fn pin_pool<P: Pinnable>(&self, pool: &Arc<P>, spelling: Option<Spelling>) -> bool {
         let address = Arc::as_ptr(pool).cast::<c_void>();
         let held = self
             .nodes()
-            .any(|n| matches!(&n.held, Held::Pool(p) if ptr::eq(Arc::as_ptr(p).cast::<c_void>(), address)));
+            .any(|n| matches!(&n.held, Held::Pool(p, _) if ptr::eq(Arc::as_ptr(p).cast::<c_void>(), address)));
         if held {
             return true;
         }
         if !pool.pin() {
             return false;
         }
-        self.push(Held::Pool(Arc::clone(pool) as Arc<dyn Pinnable>));
+        self.push(Held::Pool(Arc::clone(pool) as Arc<dyn Pinnable>, spelling));
         true
     }
 
-    /// Keeps a snapshot, and so the leaf that was chosen from it, until the
-    /// end of the task.
-    pub(crate) fn choose<S: Send + Sync + 'static>(
-        &mut self,
-        snapshot: &Arc<S>,
-        leaf: &Leaf,
-    ) -> Chosen {
-        let address = Arc::as_ptr(snapshot).cast::<c_void>();
-        let held = self
-            .nodes()
-            .any(|n| matches!(&n.held, Held::Snapshot(s) if ptr::eq(Arc::as_ptr(s).cast::<c_void>(), address)));
-        if !held {
-            self.push(Held::Snapshot(Arc::clone(snapshot) as Arc<dyn Send + Sync>));
+    fn held(&self, address: *const ()) -> Option<&'c Arc<dyn Any + Send + Sync>> {
+        self.nodes().find_map(|node| match &node.held {
+            Held::Snapshot(s) if ptr::eq(Arc::as_ptr(s).cast(), address) => Some(s),
+            _ => None,
+        })
+    }
+
+    /// The snapshot at this address, if the task keeps it: then no other can
+    /// be there.
+    pub(crate) fn kept<S: Any>(&self, address: *const ()) -> Option<&'c S> {
+        (&**self.held(address)? as &dyn Any).downcast_ref()
+    }
+
+    /// Keeps a snapshot, and so the leaves in it, until the end of the task.
+    pub(crate) fn keep<S: Any + Send + Sync>(&self, snapshot: &Arc<S>) -> Option<&'c S> {
+        let address = Arc::as_ptr(snapshot).cast();
+        if self.held(address).is_none() {
+            self.push(Held::Snapshot(
+                Arc::clone(snapshot) as Arc<dyn Any + Send + Sync>
+            ));
         }
-        Chosen::pinned(leaf)
+        self.kept(address)
+    }
+
+    /// A share in a snapshot that the task keeps.
+    pub(crate) fn share<S: Any>(&self, snapshot: &S) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.held(ptr::from_ref(snapshot).cast()).cloned()
     }
 
     /// Counts the task as load of a leaf, or of none, and of no other that it
     /// chose before: the last choice is the one that is contacted.
-    pub(crate) fn carry(&mut self, load: Option<Load>) {
-        let held = self.nodes_mut().find_map(|node| match &mut node.held {
+    pub(crate) fn carry(&self, load: Option<Load>) {
+        let held = self.nodes().find_map(|node| match &node.held {
             Held::Load(held) => Some(held),
             _ => None,
         });
         match (held, load) {
-            (Some(held), load) => *held = load,
-            (None, Some(load)) => self.push(Held::Load(Some(load))),
+            (Some(held), load) => drop(held.replace(load)),
+            (None, Some(load)) => self.push(Held::Load(Cell::new(Some(load)))),
             (None, None) => {}
         }
     }
 
     /// Notes what became of a session's key; a later note replaces an earlier
-    /// one.
-    pub(crate) fn note(&mut self, note: Note) {
-        match self.note_mut(note.about) {
-            Some(known) => *known = note,
-            None => self.push(Held::Note(note)),
+    /// one. `about` is the session's identity.
+    pub(crate) fn note(&self, about: usize, note: Note) {
+        match self.note_cell(about) {
+            Some(known) => drop(known.replace(Some(note))),
+            None => self.push(Held::Note(about, Cell::new(Some(note)))),
         }
     }
 
     /// What became of a session's key, if anything.
-    pub(crate) fn noted(&self, about: usize) -> Option<&Note> {
-        self.nodes().find_map(|n| match &n.held {
-            Held::Note(note) if note.about == about => Some(note),
+    pub(crate) fn noted(&self, about: usize) -> Option<Note> {
+        let cell = self.note_cell(about)?;
+        let note = cell.take();
+        cell.set(note.clone());
+        note
+    }
+
+    fn note_cell(&self, about: usize) -> Option<&'c Cell<Option<Note>>> {
+        self.nodes().find_map(|node| match &node.held {
+            Held::Note(session, note) if *session == about => Some(note),
             _ => None,
-        })
-    }
-
-    /// Notes that the key of a new affinity was sent.
-    pub(crate) fn mark_sent(&mut self, about: usize) {
-        if let Some(note) = self.note_mut(about) {
-            note.sent = true;
-        }
-    }
-
-    fn note_mut(&mut self, about: usize) -> Option<&mut Note> {
-        self.nodes_mut().find_map(|node| match &mut node.held {
-            Held::Note(note) if note.about == about => Some(note),
-            _ => None,
-        })
-    }
-
-    fn nodes_mut(&mut self) -> impl Iterator<Item = &mut Node> {
-        // SAFETY: this task's own list, as in `nodes`; the exclusive borrow of
-        // the task keeps other references into it away, and each node is
-        // handed out once.
-        let mut next = self.first();
-        std::iter::from_fn(move || {
-            // SAFETY: as above: null or a node of the list.
-            let node = unsafe { next.as_mut() }?;
-            next = node.next;
-            Some(node)
         })
     }
 
@@ -252,8 +314,10 @@ impl<'c> Task<'c> {
     pub(crate) fn tried(&self, leaf: &Leaf, attempt: u32) -> bool {
         let leaf = leaf.identity();
         self.nodes().any(|n| match &n.held {
-            Held::Choices(choices, used) => choices[..(*used).min(CHOICES)]
+            Held::Choices(choices, used) => choices
+                .get()
                 .iter()
+                .take(used.get())
                 .any(|c| c.leaf == leaf && c.number < attempt),
             _ => false,
         })
@@ -261,25 +325,27 @@ impl<'c> Task<'c> {
 
     /// Remembers that `attempt` chose this leaf. Of several choices in one
     /// attempt the last counts: it is the one that is contacted.
-    pub(crate) fn remember(&mut self, leaf: &Leaf, attempt: u32) {
+    pub(crate) fn remember(&self, leaf: &Leaf, attempt: u32) {
         let made = Attempt {
             leaf: leaf.identity(),
             number: attempt,
         };
-        for node in self.nodes_mut() {
-            if let Held::Choices(choices, used) = &mut node.held {
-                if let Some(known) = choices.iter_mut().take(*used).find(|c| c.number == attempt) {
-                    *known = made;
-                    return;
-                }
-                if let Some(free) = choices.get_mut(*used) {
-                    *free = made;
-                    *used += 1;
-                    return;
-                }
+        for node in self.nodes() {
+            let Held::Choices(cell, used) = &node.held else {
+                continue;
+            };
+            let mut choices = cell.get();
+            let known = choices.iter().take(used.get());
+            let place = known.clone().position(|c| c.number == attempt);
+            let place = place.unwrap_or(used.get());
+            if let Some(choice) = choices.get_mut(place) {
+                *choice = made;
+                cell.set(choices);
+                used.set(used.get().max(place + 1));
+                return;
             }
         }
-        self.push(Held::Choices([made; CHOICES], 1));
+        self.push(Held::Choices(Cell::new([made; CHOICES]), Cell::new(1)));
     }
 }
 
@@ -299,8 +365,8 @@ unsafe extern "C" fn fini(_ctx: *const sys::vrt_ctx, private: *mut c_void) {
                     next.read()
                 }
             };
-            next = node.next;
-            if let Held::Pool(pool) = &node.held {
+            next = node.next.cast_mut();
+            if let Held::Pool(pool, _) = &node.held {
                 pool.unpin();
             }
         }

@@ -21,8 +21,8 @@ const SERVICE_TYPE: &CStr = c"dynamic-service";
 pub(crate) struct Chosen(sys::VCL_BACKEND);
 
 impl Chosen {
-    /// A leaf that the task's pin keeps.
-    pub(super) fn pinned(leaf: &Leaf) -> Self {
+    /// A leaf of a snapshot that the task keeps.
+    pub(crate) fn kept(leaf: &Leaf) -> Self {
         Chosen(leaf.as_ptr())
     }
 
