@@ -4,6 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use litemap::LiteMap;
+
 /// What a member's place among the others follows from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank {
@@ -109,14 +111,16 @@ impl<K> Change<K> {
 /// further updates.
 #[derive(Clone, Debug)]
 pub struct Membership<K> {
-    members: BTreeMap<K, Member>,
+    /// Most names have one address, of which there may be ten thousand: a map
+    /// that takes no more memory than it holds.
+    members: LiteMap<K, Member>,
     updates: u64,
 }
 
 impl<K> Default for Membership<K> {
     fn default() -> Self {
         Self {
-            members: BTreeMap::new(),
+            members: LiteMap::with_capacity(1),
             updates: 0,
         }
     }
@@ -162,21 +166,21 @@ impl<K: Ord + Clone> Membership<K> {
         let update = self.updates;
         let mut change = Change::default();
 
-        self.members.retain(|key, member| {
+        for (key, member) in self.members.iter_mut() {
             if let Some(rank) = wanted.remove(key) {
                 let list = if !member.is_present() {
                     &mut change.returned
                 } else if member.rank != rank {
                     &mut change.changed
                 } else {
-                    return true;
+                    continue;
                 };
                 list.push(Desired {
                     key: key.clone(),
                     rank,
                 });
                 *member = Member::present(rank);
-                return true;
+                continue;
             }
             if member.is_present() {
                 member.absent = 1;
@@ -184,14 +188,18 @@ impl<K: Ord + Clone> Membership<K> {
             } else if is_covered(key) {
                 member.absent = member.absent.saturating_add(1);
             } else {
-                return true;
+                continue;
             }
-            let kept = member.absent <= keep;
-            if !kept {
+            if member.absent > keep {
                 change.deleted.push(key.clone());
             }
-            kept
-        });
+        }
+        if !change.deleted.is_empty() {
+            // In the order of the map, hence sorted.
+            let deleted = &change.deleted;
+            self.members
+                .retain(|key, _| deleted.binary_search(key).is_err());
+        }
         for (key, rank) in wanted {
             change.added.push(Desired {
                 key: key.clone(),

@@ -1,12 +1,13 @@
 //! What was learned comes into force: endpoints come, go and return, and a new
 //! snapshot takes the place of the old one. On the resolver thread.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use dynamic_core::membership::{Desired, Membership, Rank};
 use dynamic_core::name::EndpointId;
+use litemap::LiteMap;
 
 use super::snapshot::{Endpoint, Snapshot};
 use super::targets::{Filter, SourceId, Target, Targets};
@@ -48,7 +49,7 @@ pub(super) struct Progress {
     /// The question for a service's records, and whether it was answered.
     pub(super) service: Option<(SourceId, bool)>,
     members: Membership<Key>,
-    leaves: BTreeMap<Key, Arc<Leaf>>,
+    leaves: LiteMap<Key, Arc<Leaf>>,
     /// Addresses that the whitelist dropped, to log each once.
     dropped: BTreeSet<IpAddr>,
     /// How often a snapshot was made: the next one's first turn.
@@ -70,7 +71,7 @@ impl Progress {
             targets,
             service,
             members: Membership::new(),
-            leaves: BTreeMap::new(),
+            leaves: LiteMap::with_capacity(1),
             dropped: BTreeSet::new(),
             made: 0,
             patience: PATIENCE,

@@ -1,13 +1,14 @@
 //! Where the endpoints of a name or service come from: hosts that are looked
 //! up, and targets that say what their addresses are worth.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use dynamic_core::answer::{Family, SrvRecord};
 use dynamic_core::name::{self, Host, Target as Parsed};
 use dynamic_core::schedule::LastGood;
+use litemap::LiteMap;
 
 use crate::vrt::Acl;
 
@@ -16,7 +17,7 @@ use crate::vrt::Acl;
 pub(crate) struct SourceId(u64);
 
 /// What has to be asked.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ask {
     /// Nothing: the address is given.
     Address(IpAddr),
@@ -146,15 +147,29 @@ pub(super) fn from_records(records: &[SrvRecord], port: u16) -> Records {
 }
 
 /// The hosts and targets of one name or service.
-#[derive(Debug, Default)]
+///
+/// Most names have one of each: the maps take no more memory than they hold.
+#[derive(Debug)]
 pub(super) struct Targets {
-    hosts: BTreeMap<SourceId, LookedUp>,
-    by_ask: HashMap<Ask, SourceId>,
+    hosts: LiteMap<SourceId, LookedUp>,
+    by_ask: LiteMap<Ask, SourceId>,
     current: Vec<(SourceId, Target)>,
     /// Targets that the service has no more, until each of the new ones was
     /// looked up: a service that moves must not be without backends.
     leaving: Vec<(SourceId, Target)>,
     next: u64,
+}
+
+impl Default for Targets {
+    fn default() -> Self {
+        Targets {
+            hosts: LiteMap::with_capacity(1),
+            by_ask: LiteMap::with_capacity(1),
+            current: Vec::with_capacity(1),
+            leaving: Vec::new(),
+            next: 0,
+        }
+    }
 }
 
 impl Targets {

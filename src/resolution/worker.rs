@@ -9,6 +9,7 @@ use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
 use dynamic_resolve::{Lookup, Resolver, Settings, SystemFiles};
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use litemap::LiteMap;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Command;
@@ -33,17 +34,20 @@ struct Warm {
 /// A name or service, and what is asked for it; `None` for a literal address.
 struct Watched {
     pool: Arc<Pool>,
-    asks: HashMap<SourceId, Option<QuestionId>>,
+    asks: LiteMap<SourceId, Option<QuestionId>>,
 }
 
 impl Watched {
     /// Stops asking all but what is wanted.
     fn stop(&mut self, questions: &mut Questions, wanted: &HashSet<SourceId>) {
-        for (source, id) in self.asks.extract_if(|source, _| !wanted.contains(source)) {
-            if let Some(id) = id {
-                questions.unsubscribe(id, &self.pool, source);
+        let pool = &self.pool;
+        self.asks.retain(|source, id| {
+            let stays = wanted.contains(source);
+            if let (false, Some(id)) = (stays, id) {
+                questions.unsubscribe(*id, pool, *source);
             }
-        }
+            stays
+        });
     }
 }
 
@@ -148,7 +152,7 @@ impl Worker {
             .entry(Arc::as_ptr(pool))
             .or_insert_with(|| Watched {
                 pool: Arc::clone(pool),
-                asks: HashMap::new(),
+                asks: LiteMap::with_capacity(1),
             });
         let asks = pool.questions();
         watched.stop(
