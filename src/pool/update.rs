@@ -2,7 +2,8 @@
 //! into force. On the resolver thread.
 
 use std::collections::HashSet;
-use std::net::IpAddr;
+use std::fmt::Write;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,20 +39,24 @@ pub(crate) struct Asked<'f> {
 }
 
 impl Asked<'_> {
-    /// The servers to blame for a failure, for the log.
+    /// The servers to blame for a failure, and what is known of it, for the log.
     fn blame(&self, record: &str) -> String {
         const MOST: usize = 3;
-        let mut servers: Vec<String> = Vec::new();
+        let mut told: Vec<SocketAddr> = Vec::new();
+        let mut text = String::new();
         for fault in self.faults.iter().filter(|f| f.record == record) {
-            let server = fault.server.to_string();
-            if servers.len() < MOST && !servers.contains(&server) {
-                servers.push(server);
+            let Fault { server, detail, .. } = fault;
+            if told.len() == MOST || told.contains(server) {
+                continue;
             }
+            text.push_str(if told.is_empty() { " from " } else { ", " });
+            text.push_str(&server.to_string());
+            if !detail.is_empty() {
+                let _ = write!(text, " ({detail})");
+            }
+            told.push(*server);
         }
-        if servers.is_empty() {
-            return String::new();
-        }
-        format!(" from {}", servers.join(", "))
+        text
     }
 }
 
