@@ -19,7 +19,7 @@
 //! | `VTEST` | the runner; required |
 //! | `ENGINE_VMODDIR` | the folder of the engine's own modules |
 //! | `VTC_MODULE`, `VTC_TESTDNS` | the module and program to test, both or neither; else they are built first |
-//! | `VTC_JOBS` | how many run at once; twice the number of cores, as they wait more than they work |
+//! | `VTC_JOBS` | how many run at once; three times the number of cores, as they wait more than they work |
 //! | `VTC_SECONDS` | the time limit of one test, 120 |
 //! | `VTC_KEEP` | where set, the folder of a failed test is kept and named |
 
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
 fn suite(arguments: &mut Arguments) -> Result<Vec<Trial>, String> {
     if arguments.test_threads.is_none() {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        arguments.test_threads = Some(number("VTC_JOBS", 2 * cores)?);
+        arguments.test_threads = Some(number("VTC_JOBS", 3 * cores)?);
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut cases = Vec::new();
