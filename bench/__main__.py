@@ -7,6 +7,7 @@ disturbs little; ratios are more to be trusted than times.
     python3 bench [ROUNDS]     with the exports of `make env`
 """
 
+import argparse
 import os
 import re
 import statistics
@@ -162,12 +163,16 @@ def names(env, folder, table):
 
 
 def main():
+    parser = argparse.ArgumentParser(
+        prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("rounds", type=int, nargs="?", default=ROUNDS, help="rounds of each case (%(default)s)")
+    rounds = parser.parse_args().rounds
     env = dict(os.environ)
     missing = [name for name in ("ENGINE_SERVER", "ENGINE_ADM", "ENGINE_VMODDIR", "VMOD") if name not in env]
     if missing:
         raise Failed(f"not set: {', '.join(missing)}: use `make bench`")
     env["TESTDNS"] = os.path.join(os.path.dirname(env["VMOD"]), "testdns")
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     table = Table()
     core(table)
     with tempfile.TemporaryDirectory(prefix="bench.") as folder:

@@ -4,7 +4,7 @@
 DEPTH = 4
 CALLS = 10 ** (DEPTH + 1)
 
-SIZES = (1, 10, 100, 1000)
+SIZES = (1, 3, 10, 100, 1000)
 MANY = (1, 1000, 10000)
 
 # What the loops cost by themselves.

@@ -121,6 +121,7 @@ in_git=$(git rev-parse --is-inside-work-tree 2>/dev/null || :)
 
 check "format" format
 check "clippy" cargo clippy --locked --workspace --all-targets --keep-going -- -D warnings
+check "clippy, without TLS" cargo clippy --locked --package vmod_dynamic --no-default-features --lib -- -D warnings
 tests "unit, property and integration tests" 1 --locked --workspace --no-fail-fast
 check "build of what the VTC suite runs" build
 files=$(find vtc examples -name '*.vtc' -o -name '*.vcl' 2>/dev/null | wc -l)

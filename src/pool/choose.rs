@@ -1,6 +1,7 @@
 //! A request's choice. No lock, no allocation and no wait once the name has
 //! its first answer.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use dynamic_core::buckets::{self, Client, OwnerTable, Owners, Service};
@@ -60,6 +61,8 @@ struct Now<'n> {
     ctx: Ctx<'n>,
     task: Option<&'n Task<'n>>,
     attempt: u32,
+    /// Why there is no choice, where there is none.
+    refusal: Cell<Refusal>,
 }
 
 impl Now<'_> {
@@ -77,18 +80,20 @@ impl Now<'_> {
 
     /// Among all, by the director's rules.
     #[inline]
-    fn by_rules(&self, key: Option<u64>) -> Result<Choice, Refusal> {
+    fn by_rules(&self, key: Option<u64>) -> Option<Choice> {
         let layout = &self.snapshot.layout;
-        layout
-            .choose(self.pool.rules(), self, &self.ask(key))
-            .ok_or(Refusal::Empty)
+        layout.choose(self.pool.rules(), self, &self.ask(key))
     }
 
     /// Among those of a group, by the algorithm.
-    fn within(&self, group: Option<&Layout>) -> Result<Choice, Refusal> {
-        group
-            .and_then(|layout| layout.choose(self.pool.rules(), self, &self.ask(None)))
-            .ok_or(Refusal::Empty)
+    fn within(&self, group: Option<&Layout>) -> Option<Choice> {
+        group?.choose(self.pool.rules(), self, &self.ask(None))
+    }
+
+    /// No choice, for this reason.
+    fn refuse(&self, why: Refusal) -> Option<Choice> {
+        self.refusal.set(why);
+        None
     }
 
     /// How the endpoints that a session's key names are.
@@ -231,6 +236,7 @@ impl Pool {
             ctx,
             task,
             attempt: ctx.attempt().unwrap_or(0),
+            refusal: Cell::new(Refusal::Empty),
         };
         let (choice, status) = self.decide(&now, call);
         if let (Some(task), Some(status), Some(session)) =
@@ -240,31 +246,30 @@ impl Pool {
             if let Some(snapshot) = task.share(snapshot) {
                 let note = Note {
                     status,
-                    index: choice.map_or(usize::MAX, |c| c.index),
+                    index: choice.as_ref().map_or(usize::MAX, |c| c.index),
                     snapshot,
                     sent: false,
                 };
                 task.note(session.identity(), note);
             }
         }
-        let found =
-            choice.and_then(|c| Ok((c, snapshot.endpoints.get(c.index).ok_or(Refusal::Empty)?)));
-        match found {
-            Ok((choice, endpoint)) => {
-                self.account(ctx, &choice, endpoint);
-                Some(endpoint)
-            }
-            Err(why) => {
-                self.explain(ctx, snapshot, call, why);
-                None
-            }
-        }
+        // By reference: copied as a whole, what was just written in parts would
+        // have to be waited for.
+        let found = choice
+            .as_ref()
+            .and_then(|choice| Some((choice, snapshot.endpoints.get(choice.index)?)));
+        let Some((choice, endpoint)) = found else {
+            self.explain(ctx, snapshot, call, now.refusal.get());
+            return None;
+        };
+        self.account(ctx, choice, endpoint);
+        Some(endpoint)
     }
 
     /// In order of precedence: the pin, the session, the hash buckets, the
     /// hash, the algorithm. With what became of the session's key.
     #[inline]
-    fn decide(&self, now: &Now<'_>, call: &Call<'_>) -> (Result<Choice, Refusal>, Option<Status>) {
+    fn decide(&self, now: &Now<'_>, call: &Call<'_>) -> (Option<Choice>, Option<Status>) {
         if let Some(pin) = call.pin {
             return (self.pinned(now, pin), None);
         }
@@ -278,7 +283,7 @@ impl Pool {
         let state = key.state(|group| now.condition(table.members(group)));
         let Decision { action, status } = decide(state, session.0.settings().failure_policy());
         let choice = match (action, key) {
-            (Action::Refuse, _) => Err(Refusal::Session(status)),
+            (Action::Refuse, _) => now.refuse(Refusal::Session(status)),
             (Action::Follow, Key::Group(group)) => now.within(now.snapshot.group(group)),
             _ => self.balanced(now, call),
         };
@@ -286,9 +291,10 @@ impl Pool {
     }
 
     /// The instance that the request names, whatever its health.
-    fn pinned(&self, now: &Now<'_>, pin: &[u8]) -> Result<Choice, Refusal> {
+    fn pinned(&self, now: &Now<'_>, pin: &[u8]) -> Option<Choice> {
+        now.refusal.set(Refusal::Pin);
         let mut room = [0; 256];
-        let pin = Pin::parse(pin, &mut room).ok_or(Refusal::Pin)?;
+        let pin = Pin::parse(pin, &mut room)?;
         let named = |i: usize| {
             now.endpoint(i)
                 .is_some_and(|e| pin.names(e.address, e.port, &e.host))
@@ -296,12 +302,11 @@ impl Pool {
         now.snapshot
             .layout
             .choose_among(self.rules(), now, &now.ask(None), named)
-            .ok_or(Refusal::Pin)
     }
 
     /// By the key, if there is one, else by the algorithm.
     #[inline]
-    fn balanced(&self, now: &Now<'_>, call: &Call<'_>) -> Result<Choice, Refusal> {
+    fn balanced(&self, now: &Now<'_>, call: &Call<'_>) -> Option<Choice> {
         let header = || {
             self.director
                 .hash_header()
@@ -321,7 +326,7 @@ impl Pool {
         call: &Call<'_>,
         key: &[u8],
         owners: &OwnerTable,
-    ) -> Result<Choice, Refusal> {
+    ) -> Option<Choice> {
         let Some(buckets) = self
             .director
             .references()
@@ -357,7 +362,7 @@ impl Pool {
             }
             Service::Delayed => {
                 self.count(Counter::BucketsDelayed);
-                Err(Refusal::Delayed)
+                now.refuse(Refusal::Delayed)
             }
         }
     }
