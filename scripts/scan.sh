@@ -25,6 +25,16 @@ rust=$(sources '*.rs')
         $(printf '%s\n' $rust | grep -v '^\./src/vrt/')
     forbid "a path of one machine" '(^|[[:space:]"=:(])/(root|home|work)/[a-z.]' $(sources '*.rs') $(sources '*.sh') $(sources '*.vcl') $(sources '*.vtc') $(sources '*.toml')
 }
+# What the engine calls has its body behind the panic boundary, by itself or in a helper of several.
+bare=$(awk '
+    /extern "C" fn [a-z$]/ { name = FILENAME ":" FNR ": " $0; inside = 1; behind = 0 }
+    inside && /guard\(|hand::<|assigns\(|change\(/ { behind = 1 }
+    inside && /^}/ { if (!behind) print name; inside = 0; seen++ }
+    END { if (seen < 20) print "only " seen + 0 " entry points are found" }' src/vrt/*.rs src/vrt/entry/*.rs)
+if [ -n "$bare" ]; then
+    printf 'an entry point outside the panic boundary:\n%s\n' "$bare"
+    status=1
+fi
 # The core has neither sockets nor a clock nor a runtime: its dependencies show it.
 if tree=$(cargo tree -q --offline -p dynamic-core -e normal --prefix none 2>&1); then
     if places=$(printf '%s\n' "$tree" | grep -E '^(tokio|mio|socket2|hickory-[a-z]+|getrandom|rand|bindgen) v'); then
