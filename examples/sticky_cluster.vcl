@@ -12,7 +12,7 @@
 # when the sessions that it sealed have ended. Between the servers' reloads a key that is not known
 # yet makes a new session: where that matters, add the new line last on all, then move it first.
 #
-# Change: uncomment key_file; the name and port of the application, the cookie and its lifetime.
+# Change: the name and port of the application, the cookie and its lifetime.
 
 vcl 4.1;
 
@@ -21,11 +21,8 @@ import dynamic;
 backend default none;
 
 sub vcl_init {
-	# Without a key file each server has a key of its own, which is good until it restarts.
 	new sticky = dynamic.session("sid", policy = COOKIE, max_age = 12h, same_site = LAX,
-	    secure_policy = ALWAYS
-	    # , key_file = "/etc/varnish/session.keys"
-	);
+	    secure_policy = ALWAYS, key_file = "/etc/varnish/session.keys");
 	new app = dynamic.director(port = "8080", ttl = 10s, session = sticky.use());
 }
 
