@@ -82,6 +82,7 @@ impl Director {
             .unwrap_or_default();
         let settings = arguments.check(&services).map_err(|e| e.to_string())?;
         let hash_header = settings.hash_header.as_deref().and_then(HeaderName::new);
+        let hasher = keyed_hasher().map_err(|why| format!("no random numbers: {why}"))?;
         let prefers = references.prefer.is_some();
         let preferences = references.prefer.map(|acl| (acl, 1)).into_iter().collect();
         let director = Arc::new_cyclic(|this| Director {
@@ -95,7 +96,7 @@ impl Director {
             hash_header,
             preferences: Mutex::new(preferences),
             prefers: AtomicBool::new(prefers),
-            names: papaya::HashMap::with_hasher(ahash::RandomState::new()),
+            names: papaya::HashMap::with_hasher(hasher),
             custom: Mutex::default(),
             making: Mutex::new(()),
             leaves: Mutex::default(),
@@ -230,4 +231,15 @@ impl Director {
             via.release();
         }
     }
+}
+
+/// A hash function that nobody outside can foresee.
+fn keyed_hasher() -> Result<ahash::RandomState, getrandom::Error> {
+    let seed = || getrandom::u64();
+    Ok(ahash::RandomState::with_seeds(
+        seed()?,
+        seed()?,
+        seed()?,
+        seed()?,
+    ))
 }
