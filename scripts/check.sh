@@ -100,6 +100,14 @@ build() {
     cargo build --locked --workspace --lib --bins --test vtc || return 1
     [ -f "$VTC_MODULE" ] && [ -x "$VTC_TESTDNS" ]
 }
+# With the module that the tests use; it prints much, so only its end where all is well.
+demo() {
+    VMOD=$VTC_MODULE python3 scripts/demo >"$notes/demo" 2>&1 || {
+        cat "$notes/demo"
+        return 1
+    }
+    tail -n 1 "$notes/demo"
+}
 manual() {
     "$scripts/man.sh" && [ -s "$(dirname "$(dirname "$VMOD")")/man/vmod_dynamic.3" ]
 }
@@ -126,6 +134,7 @@ tests "unit, property and integration tests" 1 --locked --workspace --no-fail-fa
 check "build of what the VTC suite runs" build
 files=$(find vtc examples -name '*.vtc' -o -name '*.vcl' 2>/dev/null | wc -l)
 tests "VTC suite and examples, on $ENGINE $ENGINE_VERSION" "$files" --locked --workspace --test vtc
+check "demo" demo
 check "manual page" manual
 check "shell scripts" shell_scripts
 check "what the sources must not hold" "$scripts/scan.sh"

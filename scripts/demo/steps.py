@@ -170,7 +170,7 @@ class Steps:
         self.report.step("DNS dies: the last good addresses serve on; it comes back: changes are seen")
         mark = self.log.mark()
         self.change("down")
-        failed = f" d {NAME}:{self.port} lookup A failed: TIMEOUT"
+        failed = f" d {NAME}:{self.port} lookup A failed: TIMEOUT from {self.dns.address}"
         self.report.quote(self.log.wait(mark, failed))
         counts = self.load.served_from_now(ENOUGH)
         self.report.served(f"{counts.total()} requests since:", counts, self.networks(*NEAR, *FAR))
