@@ -5,21 +5,21 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use dynamic_core::buckets::{self, Client, OwnerTable, Owners, Service};
-use dynamic_core::name::Excerpt;
 use dynamic_core::pin::Pin;
-use dynamic_core::select::{Ask, Choice, Layout, Live, Rules, Standing, key_hash, ramp};
+use dynamic_core::select::{Ask, Choice, Layout, Live, Rules, key_hash, ramp};
 use dynamic_core::session::{Action, Condition, Decision, Key, Status, decide};
 
 use super::Pool;
+use super::account::{Refusal, session_counter};
 use super::snapshot::{Endpoint, Snapshot};
 use crate::buckets::since_epoch;
-use crate::vrt::{Chosen, Counter, Ctx, Director, Load, Note, Out, Tag, Task};
+use crate::vrt::{Chosen, Counter, Ctx, Director, Load, Note, Out, Task};
 
 /// What a call in VCL says about one request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Call<'c> {
     key: Option<&'c [u8]>,
-    pin: Option<&'c [u8]>,
+    pub(super) pin: Option<&'c [u8]>,
     /// Seconds that the client says it has waited.
     elapsed: f64,
     /// Names the client's attempt.
@@ -110,28 +110,6 @@ impl Now<'_> {
         } else {
             Condition::Healthy
         }
-    }
-}
-
-/// Why a request gets no backend.
-#[derive(Clone, Copy, Debug)]
-enum Refusal {
-    /// There is none.
-    Empty,
-    /// The pin names none.
-    Pin,
-    /// The session's failure policy.
-    Session(Status),
-    /// The owners of its bucket are down, and it has not waited long enough.
-    Delayed,
-}
-
-fn session_counter(status: Status) -> Counter {
-    match status {
-        Status::NotSet | Status::Ok => Counter::SessionOk,
-        Status::New => Counter::SessionNew,
-        Status::Recovered => Counter::SessionRecovered,
-        Status::NotFound | Status::BadKey => Counter::SessionFailed,
     }
 }
 
@@ -369,65 +347,6 @@ impl Pool {
 
     fn rules(&self) -> &Rules {
         &self.director.settings().rules
-    }
-
-    fn account(&self, ctx: Ctx<'_>, choice: &Choice, endpoint: &Endpoint) {
-        self.count(Counter::Picks);
-        if endpoint.is_preferred() {
-            self.count(Counter::PicksPreferred);
-        }
-        if choice.spilled {
-            self.count(Counter::Spilled);
-        }
-        if choice.overflowed {
-            self.count(Counter::HashOverflow);
-        }
-        if choice.elsewhere {
-            self.count(Counter::RetriedElsewhere);
-        }
-        if self.director.debugging() {
-            self.log_choice(ctx, choice, endpoint);
-        }
-    }
-
-    /// Says in the request's own log what it gets, and why.
-    #[cold]
-    fn log_choice(&self, ctx: Ctx<'_>, choice: &Choice, endpoint: &Endpoint) {
-        let mut event = format!("choose {} tier {}", endpoint.id(), choice.tier);
-        for (is_so, what) in [
-            (endpoint.is_preferred(), " preferred"),
-            (choice.spilled, " spilled"),
-            (choice.overflowed, " overflow"),
-            (choice.elsewhere, " elsewhere"),
-            (choice.standing == Standing::Sick, " sick"),
-        ] {
-            if is_so {
-                event.push_str(what);
-            }
-        }
-        self.log_in(ctx, Tag::Debug, &event);
-    }
-
-    /// Says in the request's own log why it gets no backend.
-    fn explain(&self, ctx: Ctx<'_>, snapshot: &Snapshot, call: &Call<'_>, why: Refusal) {
-        let why = match why {
-            // Outside of tasks nothing waits.
-            _ if snapshot.pending && !ctx.in_task() => "no answer yet".to_owned(),
-            _ if snapshot.pending => {
-                let timeout = self.director.settings().first_lookup_timeout.as_secs_f64();
-                format!("no answer within first_lookup_timeout = {timeout}s")
-            }
-            Refusal::Empty => "the name has no usable address".to_owned(),
-            Refusal::Pin => {
-                let pin = Excerpt::new(call.pin.unwrap_or_default());
-                format!("pin {pin} is none of the name's backends")
-            }
-            Refusal::Session(status) => format!("session key {status}"),
-            Refusal::Delayed => {
-                "the owners of its bucket are down, and it has not waited service_delay".to_owned()
-            }
-        };
-        self.log_in(ctx, Tag::Error, &format!("no backend: {why}"));
     }
 }
 

@@ -3,6 +3,7 @@
 //! Requests read one [`Snapshot`], which the resolver thread replaces in one
 //! piece; only a name's very first answer is waited for.
 
+mod account;
 mod choose;
 mod first;
 mod list;
