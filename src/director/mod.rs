@@ -41,6 +41,7 @@ pub(crate) struct Director {
     vcl: Arc<Vcl>,
     name: String,
     settings: Settings,
+    /// Seconds, as asked for by every request.
     usage_grain: f64,
     references: References,
     /// The text of the services file, as of the VCL load.

@@ -169,10 +169,10 @@ impl Director {
         authority: Option<&[u8]>,
         call: &Call<'_>,
     ) -> Option<Found> {
-        let owner = std::ptr::from_ref(self).addr();
-        let spelled = [host, port];
+        let director = std::ptr::from_ref(self).addr();
+        let (given_host, given_port) = (host, port);
         if let Some(task) = task
-            && let Some(pool) = task.found::<Pool>(owner, spelled, authority)
+            && let Some(pool) = task.found::<Pool>(director, host, port, authority)
         {
             return Some(Found(pool.answer(ctx, Some(task), call)));
         }
@@ -188,7 +188,7 @@ impl Director {
             port
         };
         let key = Key::new(host, port, authority)?;
-        let spelling = Spelling::new(owner, spelled, authority);
+        let spelling = Spelling::new(director, given_host, given_port, authority);
         self.find(ctx, task, &key.0, spelling, call)
     }
 

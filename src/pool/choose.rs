@@ -79,7 +79,6 @@ impl Now<'_> {
     }
 
     /// Among all, by the director's rules.
-    #[inline]
     fn by_rules(&self, key: Option<u64>) -> Option<Choice> {
         let layout = &self.snapshot.layout;
         layout.choose(self.pool.rules(), self, &self.ask(key))
@@ -200,7 +199,6 @@ impl Pool {
         Some(Chosen::kept(&endpoint.leaf))
     }
 
-    #[inline]
     fn choose_from<'s>(
         &self,
         ctx: Ctx<'_>,
@@ -246,7 +244,6 @@ impl Pool {
 
     /// In order of precedence: the pin, the session, the hash buckets, the
     /// hash, the algorithm. With what became of the session's key.
-    #[inline]
     fn decide(&self, now: &Now<'_>, call: &Call<'_>) -> (Option<Choice>, Option<Status>) {
         if let Some(pin) = call.pin {
             return (self.pinned(now, pin), None);
@@ -283,7 +280,6 @@ impl Pool {
     }
 
     /// By the key, if there is one, else by the algorithm.
-    #[inline]
     fn balanced(&self, now: &Now<'_>, call: &Call<'_>) -> Option<Choice> {
         let header = || {
             self.director

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-
 use dynamic_core::buckets::OwnerTable;
 use dynamic_core::membership::Rank;
 use dynamic_core::name::EndpointId;

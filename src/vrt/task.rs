@@ -71,44 +71,48 @@ enum Held {
 
 /// The arguments by which a call found a name.
 pub(crate) struct Spelling {
-    /// Whose name it is.
-    owner: usize,
+    /// The director's address.
+    director: usize,
+    /// Host, port and authority, one behind the other.
     text: ArrayVec<u8, SPELLING>,
-    /// The length of each part in `text`.
-    lengths: [u8; 2],
-    /// Whether what follows is a third part, rather than none.
-    third: bool,
+    /// Where the port begins, and where the authority does.
+    ends: [usize; 2],
+    /// Whether an authority was given; an empty one is another thing than none.
+    authority: bool,
 }
 
 impl Spelling {
-    /// `owner` is the address of something that lives as long as the name.
-    /// `None` if there is no room for so much.
-    pub(crate) fn new(owner: usize, parts: [&[u8]; 2], third: Option<&[u8]>) -> Option<Self> {
+    /// `director` is the address of one that lives as long as the name. `None`
+    /// if there is no room for so much.
+    pub(crate) fn new(
+        director: usize,
+        host: &[u8],
+        port: &[u8],
+        authority: Option<&[u8]>,
+    ) -> Option<Self> {
         let mut text = ArrayVec::new();
-        for part in [parts[0], parts[1], third.unwrap_or_default()] {
+        for part in [host, port, authority.unwrap_or_default()] {
             text.try_extend_from_slice(part).ok()?;
         }
         Some(Spelling {
-            owner,
+            director,
             text,
-            lengths: [
-                u8::try_from(parts[0].len()).ok()?,
-                u8::try_from(parts[1].len()).ok()?,
-            ],
-            third: third.is_some(),
+            ends: [host.len(), host.len() + port.len()],
+            authority: authority.is_some(),
         })
     }
 
-    fn is(&self, owner: usize, parts: [&[u8]; 2], third: Option<&[u8]>) -> bool {
-        let (one, rest) = self
-            .text
-            .split_at(usize::from(self.lengths[0]).min(self.text.len()));
-        let (two, three) = rest.split_at(usize::from(self.lengths[1]).min(rest.len()));
-        self.owner == owner
-            && self.third == third.is_some()
-            && same(one, parts[0])
-            && same(two, parts[1])
-            && same(three, third.unwrap_or_default())
+    fn is(&self, director: usize, host: &[u8], port: &[u8], authority: Option<&[u8]>) -> bool {
+        let [host_end, port_end] = self.ends;
+        let piece = |range: std::ops::Range<usize>| self.text.get(range).unwrap_or_default();
+        self.director == director
+            && self.authority == authority.is_some()
+            && same(piece(0..host_end), host)
+            && same(piece(host_end..port_end), port)
+            && same(
+                piece(port_end..self.text.len()),
+                authority.unwrap_or_default(),
+            )
     }
 }
 
@@ -214,12 +218,13 @@ impl<'c> Task<'c> {
     /// has found.
     pub(crate) fn found<P: Pinnable>(
         &self,
-        owner: usize,
-        parts: [&[u8]; 2],
-        third: Option<&[u8]>,
+        director: usize,
+        host: &[u8],
+        port: &[u8],
+        authority: Option<&[u8]>,
     ) -> Option<&'c P> {
         self.nodes().find_map(|node| match &node.held {
-            Held::Pool(pool, Some(spelling)) if spelling.is(owner, parts, third) => {
+            Held::Pool(pool, Some(spelling)) if spelling.is(director, host, port, authority) => {
                 (&**pool as &dyn Any).downcast_ref()
             }
             _ => None,

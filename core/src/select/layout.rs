@@ -112,7 +112,6 @@ impl Layout {
     ///
     /// Takes no lock, allocates nothing and makes no system call, except that
     /// the first request that needs a table builds it.
-    #[inline]
     pub fn choose<L: Live>(&self, rules: &Rules, live: &L, ask: &Ask) -> Option<Choice> {
         self.select(rules, live, ask, |_| true, false)
     }

@@ -1,4 +1,4 @@
-//! Least: the endpoint with the fewest connections in use for its weight.
+//! Least: the endpoint with the fewest requests under way for its weight.
 //!
 //! Method. The load of an endpoint is `(in_flight + 1) / (weight × factor)`, where
 //! the factor is that of slow start: what it would be with this request.

@@ -85,7 +85,7 @@ pub trait Live {
     /// Whether an earlier attempt of this task chose endpoint `i`. Only asked
     /// where [`Ask::retry`] is set.
     fn tried(&self, i: usize) -> bool;
-    /// Connections in use to endpoint `i`.
+    /// Requests under way to endpoint `i`.
     fn in_flight(&self, i: usize) -> u32;
     /// The factor for the weight of endpoint `i`, above 0 and up to 1 (see
     /// [`ramp::factor`]). Only asked where [`Rules::slow_start`] is set.
