@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::director::Director;
-use crate::pool::{Call, Filter, Pool, Target};
-use crate::vrt::{Acl, Chosen, Ctx, Task};
+use crate::domain::{Call, Domain, Filter, Target};
+use crate::task::Task;
+use crate::vrt::{Acl, Chosen, Ctx};
 
 /// Highest priority and weight, as in an SRV record.
 const MOST: i64 = 65_535;
@@ -14,7 +15,7 @@ const MOST: i64 = 65_535;
 pub(crate) struct CustomService {
     name: String,
     director: Arc<Director>,
-    pool: Arc<Pool>,
+    domain: Arc<Domain>,
 }
 
 fn number(argument: &str, value: i64) -> Result<u32, String> {
@@ -34,11 +35,11 @@ impl CustomService {
         name: &str,
         director: Arc<Director>,
     ) -> Result<Arc<Self>, String> {
-        let pool = director.custom_service(ctx, name)?;
+        let domain = director.custom_service(ctx, name)?;
         Ok(Arc::new(CustomService {
             name: name.to_owned(),
             director,
-            pool,
+            domain,
         }))
     }
 
@@ -72,7 +73,7 @@ impl CustomService {
             filter,
             ..self.director.target(host, port)?
         };
-        self.pool.add_target(target);
+        self.domain.add_target(target);
         Ok(())
     }
 
@@ -93,6 +94,6 @@ impl CustomService {
 
     /// The service's director, or with a key or pin a leaf.
     pub(crate) fn backend(&self, ctx: Ctx<'_>, call: &Call<'_>) -> Option<Chosen> {
-        self.pool.answer(ctx, Task::of(ctx).as_ref(), call)
+        self.domain.backend(ctx, Task::of(ctx), call)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! This crate is the shell around `dynamic-core`, which holds the rules, and
 //! `dynamic-resolve`, which asks name servers. Calls come in through [`vrt`],
-//! the only unsafe code; [`director`] and [`pool`] hold what a request reads,
+//! the only unsafe code; [`director`] and [`domain`] hold what a request reads,
 //! [`resolution`] is the thread that keeps it current, and [`lifetime`] ties
 //! both to the temperature of each VCL.
 #![deny(unsafe_code)]
@@ -11,12 +11,14 @@ mod buckets;
 mod clock;
 mod custom_service;
 mod director;
+mod domain;
 mod lifetime;
-mod pool;
 mod resolution;
 mod resolver;
 mod session;
 mod sync;
+mod task;
+mod vcl;
 #[allow(unsafe_code, reason = "the bridge to the engine's C interface")]
 mod vrt;
 

@@ -1,105 +1,53 @@
-//! What lives as long as a VCL, and the resolver thread that outlives each.
+//! The temperature of each VCL, and the resolver thread that outlives each.
 //!
-//! The engine sends a VCL's events on the CLI thread, partly with its VCL lock
-//! held: nothing here waits for DNS, nor for a thread that may be inside the
-//! engine. The resolver thread starts with the first warm VCL and ends with
-//! the last one; only DISCARD, when its VCL's guard is long released, waits for
-//! a thread that has already been told to end.
+//! The engine sends a VCL's events on the CLI thread, and those of its
+//! directors partly with its VCL lock held: nothing here waits for DNS, nor
+//! for a thread that may be inside the engine. The resolver thread starts with
+//! the first warm VCL and ends with the last one. Only DISCARD, when its VCL's
+//! reference is long released, waits for a thread that already has to end.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 
 use crate::director::Director;
-use crate::pool::Pool;
-use crate::resolution::{self, Command, Inbox};
+use crate::domain::Domain;
+use crate::resolution::{self, Command, CommandSender};
 use crate::sync::lock;
-use crate::vrt::{Arena, Ctx, Graveyard, Guard, VclPtr};
+use crate::vcl::Vcl;
+use crate::vrt::{Ctx, Guard, VclPtr};
 
-/// One loaded VCL that imports the module.
-#[derive(Debug)]
-pub(crate) struct Vcl {
-    /// Its identity.
-    pub(crate) ptr: VclPtr,
-    /// The name under which it was loaded.
-    pub(crate) name: String,
-    /// Its leaves that nobody uses any more.
-    pub(crate) graveyard: Arc<Graveyard>,
-    /// Room for its counters.
-    pub(crate) arena: Mutex<Arena>,
+/// One VCL, its directors, and how warm it is.
+struct Loaded {
+    vcl: Arc<Vcl>,
     directors: Mutex<Vec<Weak<Director>>>,
-    stage: Mutex<Stage>,
+    temperature: Mutex<Temperature>,
 }
 
 /// How warm a VCL is.
-#[derive(Debug, Default)]
-enum Stage {
+#[derive(Default)]
+enum Temperature {
     /// Not at all.
     #[default]
     Cold,
     /// Its WARM event came. Another module may still refuse it, and then the
-    /// VCL is cold right after the COLD event, without regard to guards: so
-    /// the guard stays here, and no name is resolved.
-    Warming(Inbox, Guard),
-    /// For good. Where to send names that are to be resolved.
-    Warm(Inbox),
-}
-
-impl Vcl {
-    /// Makes a director known, so that its names are resolved from WARM on.
-    pub(crate) fn register(&self, director: &Arc<Director>) {
-        lock(&self.directors).push(Arc::downgrade(director));
-    }
-
-    /// Its directors that are still there.
-    pub(crate) fn directors(&self) -> Vec<Arc<Director>> {
-        lock(&self.directors)
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect()
-    }
-
-    /// Starts the resolution of a name; does nothing while the VCL is not
-    /// warm, since [`confirm`](Self::confirm) starts all names that there are
-    /// by then.
-    pub(crate) fn watch(&self, pool: &Arc<Pool>) {
-        if let Stage::Warm(inbox) = &*lock(&self.stage) {
-            inbox.send(Command::Watch(Arc::clone(pool)));
-        }
-    }
-
-    /// The engine warms a director of this VCL: no module has refused. Starts
-    /// the resolution of all names. The engine may hold its VCL lock.
-    pub(crate) fn confirm(self: &Arc<Self>) {
-        {
-            let mut stage = lock(&self.stage);
-            match std::mem::take(&mut *stage) {
-                Stage::Warming(inbox, guard) => {
-                    inbox.send(Command::Warm(Arc::clone(self), guard));
-                    *stage = Stage::Warm(inbox);
-                }
-                other => {
-                    *stage = other;
-                    return;
-                }
-            }
-        }
-        for director in self.directors() {
-            director.for_each(|pool| self.watch(pool));
-        }
-    }
+    /// VCL is cold right after the COLD event, without regard to references:
+    /// so the reference stays here, and no name is resolved.
+    Warming(CommandSender, Guard),
+    /// For good. Where to send domains that are to be resolved.
+    Warm(CommandSender),
 }
 
 /// The module's state in this process.
 struct Process {
-    vcls: Vec<Arc<Vcl>>,
+    vcls: Vec<Arc<Loaded>>,
     /// The thread that serves the warm VCLs, and their number.
     running: Option<Running>,
-    /// Threads that were told to end.
+    /// Threads that have to end.
     ending: Vec<JoinHandle<()>>,
 }
 
 struct Running {
-    inbox: Inbox,
+    commands: CommandSender,
     thread: JoinHandle<()>,
     warm: usize,
 }
@@ -110,27 +58,97 @@ static PROCESS: Mutex<Process> = Mutex::new(Process {
     ending: Vec::new(),
 });
 
-/// The VCL of a call, as loaded.
-pub(crate) fn of(ctx: Ctx<'_>) -> Option<Arc<Vcl>> {
-    let ptr = ctx.vcl();
+fn loaded(ptr: VclPtr) -> Option<Arc<Loaded>> {
     lock(&PROCESS)
         .vcls
         .iter()
-        .find(|vcl| vcl.ptr == ptr)
+        .find(|loaded| loaded.vcl.ptr == ptr)
         .cloned()
+}
+
+impl Loaded {
+    fn directors(&self) -> Vec<Arc<Director>> {
+        lock(&self.directors)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+}
+
+/// The VCL of a call, as loaded.
+pub(crate) fn of(ctx: Ctx<'_>) -> Option<Arc<Vcl>> {
+    loaded(ctx.vcl()).map(|loaded| Arc::clone(&loaded.vcl))
+}
+
+/// Makes a director known, so that its domains are resolved from WARM on.
+pub(crate) fn register(director: &Arc<Director>) {
+    if let Some(loaded) = loaded(director.config().vcl.ptr) {
+        lock(&loaded.directors).push(Arc::downgrade(director));
+    }
+}
+
+/// Starts the resolution of a domain. Does nothing while the VCL is not warm,
+/// since [`confirm`] starts all domains that there are by then.
+pub(crate) fn watch(director: &Weak<Director>, domain: &Arc<Domain>) {
+    let Some(loaded) = loaded(domain.vcl().ptr) else {
+        return;
+    };
+    if let Temperature::Warm(commands) = &*lock(&loaded.temperature) {
+        let _ = commands.send(Command::Watch(Arc::clone(domain), Weak::clone(director)));
+    }
+}
+
+/// The engine warms a director of this VCL: no module has refused. Starts the
+/// resolution of all its domains. The engine may hold its VCL lock, under which
+/// the VCL's reference cannot be released: it is sent on, or stays here.
+pub(crate) fn confirm(ptr: VclPtr) {
+    let Some(loaded) = loaded(ptr) else { return };
+    {
+        let mut temperature = lock(&loaded.temperature);
+        match std::mem::take(&mut *temperature) {
+            Temperature::Warming(commands, guard) => {
+                let warm = Command::Warm(Arc::clone(&loaded.vcl), guard);
+                match commands.send(warm) {
+                    Ok(()) => *temperature = Temperature::Warm(commands),
+                    Err(Command::Warm(_, guard)) => {
+                        *temperature = Temperature::Warming(commands, guard);
+                        return;
+                    }
+                    Err(_) => return,
+                }
+            }
+            other => {
+                *temperature = other;
+                return;
+            }
+        }
+    }
+    for director in loaded.directors() {
+        director.watch_all();
+    }
+}
+
+/// All domains of the warm VCLs' directors, for a thread that begins anew.
+pub(crate) fn domains_of(ptr: VclPtr) -> Vec<(Arc<Domain>, Weak<Director>)> {
+    let Some(loaded) = loaded(ptr) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for director in loaded.directors() {
+        let owner = Arc::downgrade(&director);
+        director.for_each(|domain| all.push((Arc::clone(domain), Weak::clone(&owner))));
+    }
+    all
 }
 
 /// A VCL is loaded.
 pub(crate) fn load(ctx: Ctx<'_>) {
-    let vcl = Vcl {
-        ptr: ctx.vcl(),
-        name: ctx.vcl_name(),
-        graveyard: Arc::default(),
-        arena: Mutex::new(Arena::new()),
+    let loaded = Loaded {
+        vcl: Arc::new(Vcl::new(ctx)),
         directors: Mutex::default(),
-        stage: Mutex::default(),
+        temperature: Mutex::default(),
     };
-    lock(&PROCESS).vcls.push(Arc::new(vcl));
+    lock(&PROCESS).vcls.push(Arc::new(loaded));
 }
 
 /// A VCL becomes warm: its names are resolved once the engine warms the first
@@ -139,29 +157,32 @@ pub(crate) fn load(ctx: Ctx<'_>) {
 /// # Errors
 /// When the resolver thread cannot be started.
 pub(crate) fn warm(ctx: Ctx<'_>) -> Result<(), String> {
-    let Some(vcl) = of(ctx) else { return Ok(()) };
-    if !matches!(*lock(&vcl.stage), Stage::Cold) {
+    let Some(loaded) = loaded(ctx.vcl()) else {
+        return Ok(());
+    };
+    if !matches!(*lock(&loaded.temperature), Temperature::Cold) {
         return Ok(());
     }
-    let (inbox, ended): (_, Vec<_>) = {
+    let (commands, ended): (_, Vec<_>) = {
         let mut process = lock(&PROCESS);
         let running = if let Some(running) = process.running.take() {
             running
         } else {
-            let (inbox, thread) =
-                resolution::start().map_err(|e| format!("no resolver thread: {e}"))?;
+            let (commands, thread) = resolution::start().map_err(|why| {
+                format!("the thread that resolves names cannot be started: {why}")
+            })?;
             Running {
-                inbox,
+                commands,
                 thread,
                 warm: 0,
             }
         };
         let running = process.running.insert(running);
         running.warm += 1;
-        let inbox = running.inbox.clone();
+        let commands = running.commands.clone();
         // DISCARD may be far: a VCL can cool and warm up any number of times.
         (
-            inbox,
+            commands,
             process
                 .ending
                 .extract_if(.., |thread| thread.is_finished())
@@ -170,29 +191,32 @@ pub(crate) fn warm(ctx: Ctx<'_>) -> Result<(), String> {
     };
     join(ended);
     let guard = Guard::take(ctx);
-    *lock(&vcl.stage) = Stage::Warming(inbox, guard);
+    *lock(&loaded.temperature) = Temperature::Warming(commands, guard);
     Ok(())
 }
 
-/// A VCL cools: the thread is told to let go of it, and not waited for.
+/// A VCL cools: the thread is to let go of it, and is not waited for.
 pub(crate) fn cold(ctx: Ctx<'_>) {
-    let Some(vcl) = of(ctx) else { return };
-    let stage = std::mem::take(&mut *lock(&vcl.stage));
-    match stage {
-        Stage::Cold => return,
-        Stage::Warming(inbox, guard) => {
-            drop(inbox);
+    let Some(loaded) = loaded(ctx.vcl()) else {
+        return;
+    };
+    let temperature = std::mem::take(&mut *lock(&loaded.temperature));
+    match temperature {
+        Temperature::Cold => return,
+        // This event comes without the VCL lock: the reference can go.
+        Temperature::Warming(commands, guard) => {
+            drop(commands);
             drop(guard);
         }
-        Stage::Warm(inbox) => inbox.send(Command::Cold(vcl.ptr)),
+        Temperature::Warm(commands) => drop(commands.send(Command::Cold(loaded.vcl.ptr))),
     }
     let mut process = lock(&PROCESS);
     if let Some(mut running) = process.running.take() {
         running.warm = running.warm.saturating_sub(1);
         if running.warm == 0 {
-            // Its inbox closes with the last sender; the thread ends when it
+            // The channel closes with the last sender. The thread ends when it
             // has read what is in it.
-            drop(running.inbox);
+            drop(running.commands);
             process.ending.push(running.thread);
         } else {
             process.running = Some(running);
@@ -205,10 +229,13 @@ pub(crate) fn discard(ctx: Ctx<'_>) {
     let ptr = ctx.vcl();
     let (gone, ended): (Vec<_>, Vec<_>) = {
         let mut process = lock(&PROCESS);
-        let gone = process.vcls.extract_if(.., |vcl| vcl.ptr == ptr).collect();
+        let gone = process
+            .vcls
+            .extract_if(.., |loaded| loaded.vcl.ptr == ptr)
+            .collect();
         (gone, std::mem::take(&mut process.ending))
     };
-    for vcl in gone {
+    for Loaded { vcl, .. } in gone.iter().map(Arc::as_ref) {
         vcl.graveyard.clear();
         lock(&vcl.arena).close(ctx);
     }

@@ -10,8 +10,8 @@ use dynamic_core::session::seal::NONCE_LENGTH;
 use dynamic_core::session::{Arguments, KeyRing, Session, Settings, Status};
 use zeroize::Zeroizing;
 
-use crate::pool::Snapshot;
-use crate::vrt::{Ctx, Handed, HeaderName, Note, Tag, Task, task_line};
+use crate::task::{SessionOutcome, Task};
+use crate::vrt::{Ctx, Handed, HeaderName, Tag, task_line};
 
 /// The key that seals where no key file is given: one for the process, so that
 /// a reload of VCL keeps sessions.
@@ -110,7 +110,7 @@ impl SessionObject {
     /// `.status()`: what became of the key in this task.
     pub(crate) fn status(&self, ctx: Ctx<'_>) -> Status {
         Task::of(ctx)
-            .and_then(|task| Some(task.noted(self.identity())?.status))
+            .and_then(|task| Some(task.session_outcome(self.identity())?.status))
             .unwrap_or_default()
     }
 
@@ -120,10 +120,10 @@ impl SessionObject {
         let Some(task) = Task::of(ctx) else {
             return;
         };
-        let Some(note) = task.noted(self.identity()) else {
+        let Some(outcome) = task.session_outcome(self.identity()) else {
             return;
         };
-        if !note.status.sends_key() || note.sent {
+        if !outcome.status.sends_key() || outcome.sent {
             return;
         }
         // First of all: whatever happens below, the response is this client's.
@@ -137,10 +137,10 @@ impl SessionObject {
             );
             return;
         }
-        let key = note
-            .snapshot
-            .downcast_ref::<Snapshot>()
-            .and_then(|snapshot| snapshot.session_key(note.index, &nonce));
+        let key = outcome
+            .made
+            .as_ref()
+            .and_then(|(affinity, endpoint)| affinity.key_of_endpoint(*endpoint, &nonce));
         let Some(key) = key else {
             task_line(
                 ctx,
@@ -156,7 +156,11 @@ impl SessionObject {
         let (name, value) = self.session.response_header(&key, now, https);
         let replace = !self.session.settings().policy().is_cookie();
         if ctx.set_response_header(name, &value, replace) {
-            task.note(self.identity(), Note { sent: true, ..note });
+            let outcome = SessionOutcome {
+                sent: true,
+                ..outcome
+            };
+            task.set_session_outcome(self.identity(), outcome);
         } else {
             task_line(
                 ctx,

@@ -48,6 +48,8 @@ pub enum Failure {
     NoServers,
     /// The server could not be reached, or answered with another error code.
     Unreachable,
+    /// The lookup was ended by a bug of this module.
+    Internal,
 }
 
 impl Failure {
@@ -64,6 +66,7 @@ impl Failure {
             Failure::Malformed => "MALFORMED",
             Failure::NoServers => "NOSERVERS",
             Failure::Unreachable => "UNREACHABLE",
+            Failure::Internal => "INTERNAL",
         }
     }
 }

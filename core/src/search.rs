@@ -60,7 +60,8 @@ impl From<Failure> for Verdict {
             | Failure::Truncated
             | Failure::Malformed
             | Failure::NoServers
-            | Failure::Unreachable => Verdict::Unknown,
+            | Failure::Unreachable
+            | Failure::Internal => Verdict::Unknown,
         }
     }
 }

@@ -225,6 +225,6 @@ fn weight(failure: Failure) -> u8 {
         Failure::Malformed => 3,
         Failure::Unreachable => 2,
         Failure::Timeout => 1,
-        Failure::NoServers => 0,
+        Failure::NoServers | Failure::Internal => 0,
     }
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 use dynamic_core::name::{EndpointId, Host};
 use dynamic_core::settings::Share;
 
-use super::Director;
-use crate::pool::Authority;
+use super::config::Config;
+use crate::domain::Authority;
 use crate::sync::lock;
 use crate::vrt::{Leaf, LeafError, LeafPlan, OffTask};
 
@@ -50,7 +50,7 @@ impl Leaves {
     }
 }
 
-impl Director {
+impl Config {
     /// The leaf of an endpoint, made if nobody has it. On the resolver thread.
     ///
     /// # Errors

@@ -8,21 +8,16 @@ use dynamic_core::port::Port;
 use dynamic_core::settings;
 
 use super::Director;
-use crate::pool::{Authority, Call, Kind, NewPool, Pool, Target};
+use super::domains::Refused;
+use crate::domain::{Call, Domain, DomainSpec, Kind, Target};
+use crate::lifetime;
 use crate::sync::lock;
-use crate::vrt::{Chosen, Ctx, Spelling, Tag, Task, task_line};
-
-/// Most names of one director. `Host` headers come from strangers: without a
-/// bound they could fill the memory with names.
-const MOST_NAMES: usize = 100_000;
+use crate::task::{LookupArgs, Task};
+use crate::vrt::{Chosen, Ctx, Tag, task_line};
 
 /// Room for the key of a name on the stack: a host name, a port and an
 /// authority of the usual length.
 const KEY_ROOM: usize = 384;
-
-/// The answer of a name that was found: a leaf, or its director; none where a
-/// key or pin leads nowhere.
-struct Found(Option<Chosen>);
 
 /// The key of a name: host, port, whether there is an authority, and the
 /// authority, each ended by a zero byte.
@@ -65,12 +60,17 @@ impl Director {
         } else {
             host
         };
+        let args = LookupArgs {
+            director: std::ptr::from_ref(self).addr(),
+            host,
+            port,
+            authority,
+        };
         let task = Task::of(ctx);
-        let task = task.as_ref();
-        if let Some(found) = self.known(ctx, task, host, port, authority, call) {
-            return found.0;
+        if let Some(domain) = self.lookup(task, &args) {
+            return domain.backend(ctx, task, call);
         }
-        let new = self.parse(host, port).and_then(|(parsed, port)| {
+        let spec = self.parse(host, port).and_then(|(parsed, port)| {
             if is_service(&parsed.host) {
                 return Err(format!(
                     "{} is the name of a service: use .service()",
@@ -80,31 +80,31 @@ impl Director {
             if let Some(text) = authority {
                 settings::authority(text).map_err(|e| e.to_string())?;
             }
-            Ok(self.name_of(&parsed, port, authority))
+            Ok(self.name_spec(&parsed, port, authority))
         });
-        self.made(ctx, task, new, call)
+        self.resolve_or_create(ctx, task, spec, call)
     }
 
     /// `.service()`: the director of a service, made at its first use. `None`,
     /// and a log line, for an impossible name.
     pub(crate) fn service(&self, ctx: Ctx<'_>, service: &[u8], call: &Call<'_>) -> Option<Chosen> {
         let task = Task::of(ctx);
-        let task = task.as_ref();
-        let mut room = [0; 256];
-        if let Some(service) = name::canonical(service, &mut room)
+        let mut buf = [0; 256];
+        if let Some(task) = task
+            && let Some(service) = name::canonical(service, &mut buf)
             && let Some(key) = Key::new(service, b"", None)
-            && let Some(found) = self.find(ctx, task, &key.0, None, call)
+            && let Some(domain) = self.get(task, &key.0, None)
         {
-            return found.0;
+            return domain.backend(ctx, Some(task), call);
         }
-        let new = name::parse(service)
+        let spec = name::parse(service)
             .map_err(|e| e.to_string())
             .and_then(|parsed| match (parsed.host, parsed.port) {
-                (Host::Dns(name), None) => Ok(NewPool {
+                (Host::Dns(name), None) => Ok(DomainSpec {
                     key: Key::boxed(name.as_bytes(), b"", None),
-                    label: name.clone(),
-                    port: self.settings.port.clone(),
-                    authority: self.authority(None, &name),
+                    display_name: name.clone(),
+                    port: self.config.settings.port.clone(),
+                    authority: self.config.authority(None, &name),
                     kind: Kind::Service {
                         name,
                         rooted: false,
@@ -118,29 +118,25 @@ impl Director {
                     "{host} is not the name of a service, such as _http._tcp.example.com"
                 )),
             });
-        self.made(ctx, task, new, call)
+        self.resolve_or_create(ctx, task, spec, call)
     }
 
     /// A service that VCL lists. In `vcl_init`.
     ///
     /// # Errors
     /// When the VCL is leaving.
-    pub(crate) fn custom_service(&self, ctx: Ctx<'_>, name: &str) -> Result<Arc<Pool>, String> {
-        let new = NewPool {
+    pub(crate) fn custom_service(&self, ctx: Ctx<'_>, name: &str) -> Result<Arc<Domain>, String> {
+        let spec = DomainSpec {
             key: Box::default(),
-            label: name.to_owned(),
-            port: self.settings.port.clone(),
-            authority: self.authority(None, ""),
+            display_name: name.to_owned(),
+            port: self.config.settings.port.clone(),
+            authority: self.config.authority(None, ""),
             kind: Kind::Custom,
             targets: Vec::new(),
         };
-        let pool = self
-            .this
-            .upgrade()
-            .and_then(|this| Pool::new(ctx, &this, new))
-            .ok_or("the VCL is leaving")?;
-        lock(&self.custom).push(Arc::clone(&pool));
-        Ok(pool)
+        let domain = Domain::new(ctx, &self.config, spec, 0, None).ok_or("the VCL is leaving")?;
+        lock(&self.custom).push(Arc::clone(&domain));
+        Ok(domain)
     }
 
     /// A target of a custom service, from VCL's arguments.
@@ -160,55 +156,35 @@ impl Director {
 
     /// The request path: a name in its usual form that is known already, to
     /// the task even or to the director.
-    fn known(
-        &self,
-        ctx: Ctx<'_>,
-        task: Option<&Task<'_>>,
-        host: &[u8],
-        port: &[u8],
-        authority: Option<&[u8]>,
-        call: &Call<'_>,
-    ) -> Option<Found> {
-        let director = std::ptr::from_ref(self).addr();
-        let (given_host, given_port) = (host, port);
-        if let Some(task) = task
-            && let Some(pool) = task.found::<Pool>(director, host, port, authority)
-        {
-            return Some(Found(pool.answer(ctx, Some(task), call)));
+    fn lookup<'c>(&self, task: Option<Task<'c>>, args: &LookupArgs<'_>) -> Option<&'c Domain> {
+        let task = task?;
+        if let Some(domain) = task.found(args) {
+            return Some(domain);
         }
-        let mut room = [0; 256];
-        let rooted = host.ends_with(b".");
-        let host = name::canonical(host, &mut room)?;
-        if rooted && !host.contains(&b'.') {
+        let mut buf = [0; 256];
+        let host = name::canonical(args.host, &mut buf)?;
+        if args.host.ends_with(b".") && !host.contains(&b'.') {
             return None;
         }
-        let port = if port.is_empty() {
-            self.settings.port.text.as_bytes()
+        let port = if args.port.is_empty() {
+            self.config.settings.port.text.as_bytes()
         } else {
-            port
+            args.port
         };
-        let key = Key::new(host, port, authority)?;
-        let spelling = Spelling::new(director, given_host, given_port, authority);
-        self.find(ctx, task, &key.0, spelling, call)
+        let key = Key::new(host, port, args.authority)?;
+        self.get(task, &key.0, Some(args))
     }
 
-    /// The answer of a known name, which the task holds from now on.
-    fn find(
+    /// A known domain, which the task holds from now on.
+    fn get<'c>(
         &self,
-        ctx: Ctx<'_>,
-        task: Option<&Task<'_>>,
+        task: Task<'c>,
         key: &[u8],
-        spelling: Option<Spelling>,
-        call: &Call<'_>,
-    ) -> Option<Found> {
-        let names = self.names.pin();
-        let pool = names.get(key)?;
-        if let Some(task) = task
-            && !task.pin_pool(pool, spelling)
-        {
-            return None;
-        }
-        Some(Found(pool.answer(ctx, task, call)))
+        args: Option<&LookupArgs<'_>>,
+    ) -> Option<&'c Domain> {
+        self.domains
+            .with(key, |domain| task.hold(domain, args))
+            .flatten()
     }
 
     fn parse(&self, host: &[u8], port: &[u8]) -> Result<(Parsed, Port), String> {
@@ -220,7 +196,7 @@ impl Director {
         };
         let port = match given {
             Some(text) => Port::parse(&text, &self.services).map_err(|e| e.to_string())?,
-            None => self.settings.port.clone(),
+            None => self.config.settings.port.clone(),
         };
         Ok((target, port))
     }
@@ -230,7 +206,7 @@ impl Director {
     /// A trailing dot only matters to a name without others, which is another
     /// one then: a client that writes it must not keep the search list away
     /// from those who do not.
-    fn name_of(&self, parsed: &Parsed, port: Port, authority: Option<&[u8]>) -> NewPool {
+    fn name_spec(&self, parsed: &Parsed, port: Port, authority: Option<&[u8]>) -> DomainSpec {
         let mut parsed = parsed.clone();
         let mut host = parsed.host.to_string();
         let mut listed = parsed.host.bracketed();
@@ -239,100 +215,105 @@ impl Director {
             host.push('.');
             listed.push('.');
         }
-        NewPool {
+        DomainSpec {
             key: Key::boxed(host.as_bytes(), port.text.as_bytes(), authority),
-            label: format!("{listed}:{}", port.text),
-            authority: self.authority(authority, &host),
+            display_name: format!("{listed}:{}", port.text),
+            authority: self.config.authority(authority, &host),
             kind: Kind::Name,
             targets: vec![Target::new(&parsed, port.number)],
             port,
         }
     }
 
-    /// The authority in force: the call's, the director's, the host header, the
-    /// host; an empty one is none. That of a call is told from the others even
-    /// then, as the same host may be called both ways.
-    pub(crate) fn authority(&self, call: Option<&[u8]>, host: &str) -> Option<Authority> {
-        if let Some(name) = call {
-            return Some(Authority {
-                name: String::from_utf8_lossy(name).into_owned(),
-                explicit: true,
-            });
-        }
-        let (name, explicit) = match (&self.settings.authority, &self.references.via) {
-            (Some(name), _) => (name.as_str(), true),
-            (None, None) => return None,
-            (None, Some(_)) => {
-                let default = self.settings.host_header.as_deref().unwrap_or(host);
-                (default, false)
-            }
-        };
-        (!name.is_empty()).then(|| Authority {
-            name: name.to_owned(),
-            explicit,
-        })
-    }
-
     /// The handle of a name or service that was not found: by now another
     /// request may have made it. Errors become a log line, and fail a VCL load.
-    fn made(
+    fn resolve_or_create(
         &self,
         ctx: Ctx<'_>,
-        task: Option<&Task<'_>>,
-        new: Result<NewPool, String>,
+        task: Option<Task<'_>>,
+        spec: Result<DomainSpec, String>,
         call: &Call<'_>,
     ) -> Option<Chosen> {
-        let new = match new {
-            Ok(new) => new,
-            Err(why) => {
+        let spec = match spec {
+            Ok(spec) => spec,
+            Err(reason) => {
                 if ctx.in_init() {
-                    ctx.fail(&format!("dynamic.director {}: bad name: {why}", self.name));
+                    ctx.fail(&format!(
+                        "dynamic.director {}: bad name: {reason}",
+                        self.config.name
+                    ));
                 } else {
-                    self.complain(ctx, "-", &format!("bad name: {why}"));
+                    self.log_error(ctx, "-", &format!("bad name: {reason}"));
                 }
                 return None;
             }
         };
-        if let Some(found) = self.find(ctx, task, &new.key, None, call) {
-            return found.0;
-        }
-        if ctx.in_fini() {
+        // Known by another spelling?
+        let known = match task {
+            Some(task) => self.get(task, &spec.key, None).is_some(),
+            None => self.domains.with(&spec.key, |_| ()).is_some(),
+        };
+        if !known && ctx.in_fini() {
             return None;
         }
-        // A call with a key waits for the first answer: after the lock is gone.
-        self.make(ctx, task, new)?.answer(ctx, task, call)
+        let domain = self.create(ctx, task, spec)?;
+        // A call with a key waits for the first answer: after the locks are gone.
+        domain.backend(ctx, task, call)
     }
 
-    /// Makes a name, if no other request does at the same time. The task holds
-    /// it.
-    fn make(&self, ctx: Ctx<'_>, task: Option<&Task<'_>>, new: NewPool) -> Option<Arc<Pool>> {
-        let hold = |pool: &Arc<Pool>| task.is_none_or(|task| task.pin_pool(pool, None));
-        let _making = lock(&self.making);
-        let names = self.names.pin();
-        if let Some(known) = names.get(&new.key)
-            && hold(known)
-        {
-            return Some(Arc::clone(known));
+    /// Makes a domain, if no other request does at the same time. The task
+    /// holds it.
+    fn create(
+        &self,
+        ctx: Ctx<'_>,
+        task: Option<Task<'_>>,
+        spec: DomainSpec,
+    ) -> Option<Arc<Domain>> {
+        let key = spec.key.clone();
+        let display_name = spec.display_name.clone();
+        let hold = |domain: &Arc<Domain>| task.is_none_or(|task| task.hold(domain, None).is_some());
+        let mut created = false;
+        let domain = self
+            .domains
+            .get_or_create(&key, ctx.in_task(), hold, |number, unanswered| {
+                created = true;
+                Domain::new(ctx, &self.config, spec, number, unanswered)
+            });
+        match domain {
+            Ok(domain) => {
+                if created {
+                    lifetime::watch(&self.this, &domain);
+                }
+                Some(domain)
+            }
+            Err(Refused::Leaving) => None,
+            Err(Refused::Full(most)) => {
+                self.log_error(
+                    ctx,
+                    &display_name,
+                    &format!("too many names: max_names = {most}"),
+                );
+                None
+            }
+            Err(Refused::TooManyUnanswered(most)) => {
+                self.log_error(
+                    ctx,
+                    &display_name,
+                    &format!("too many names without an answer: {most}"),
+                );
+                None
+            }
         }
-        if self.names.len() >= MOST_NAMES {
-            self.complain(ctx, &new.label, &format!("too many names: {MOST_NAMES}"));
-            return None;
-        }
-        let key = new.key.clone();
-        let pool = Pool::new(ctx, &self.this.upgrade()?, new)?;
-        if !hold(&pool) {
-            return None;
-        }
-        names.insert(key, Arc::clone(&pool));
-        self.vcl.watch(&pool);
-        Some(pool)
     }
 
-    fn complain(&self, ctx: Ctx<'_>, name: &str, what: &str) {
+    fn log_error(&self, ctx: Ctx<'_>, name: &str, event: &str) {
         task_line(
             ctx,
             Tag::Error,
-            &format!("vmod-dynamic {} {} {name} {what}", self.vcl.name, self.name),
+            &format!(
+                "vmod-dynamic {} {} {name} {event}",
+                self.config.vcl.name, self.config.name
+            ),
         );
     }
 }

@@ -3,47 +3,61 @@
 //! It alone asks name servers, evaluates ACLs, makes leaves and gives them
 //! back. Requests and the CLI only send it [`Command`]s.
 
+#[cfg(debug_assertions)]
+mod inject;
 mod questions;
 mod worker;
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::lifetime::Vcl;
-use crate::pool::Pool;
-use crate::vrt::{Guard, VclPtr};
+use crate::director::Director;
+use crate::domain::Domain;
+use crate::vcl::Vcl;
+use crate::vrt::{Guard, VclPtr, guard};
+use worker::{Warm, Worker};
 
-/// What the thread is told.
+/// How long the thread rests after a panic, so that one that comes back at
+/// once does not take a processor.
+const AFTER_PANIC: Duration = Duration::from_millis(500);
+
+/// What the thread has to do.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// A VCL became warm; the guard keeps it until the thread has let go.
+    /// A VCL became warm. The reference keeps it until the thread has let go.
     Warm(Arc<Vcl>, Guard),
-    /// A VCL cools: forget its names and release its guard.
+    /// A VCL cools: forget its domains and release its reference.
     Cold(VclPtr),
-    /// Resolve this name or service from now on.
-    Watch(Arc<Pool>),
+    /// Resolve this domain of that director from now on.
+    Watch(Arc<Domain>, Weak<Director>),
 }
 
-/// The way into the thread; the thread ends when the last one is dropped.
+/// The sending end of the thread's channel. The thread ends when the last one
+/// is dropped.
 #[derive(Clone, Debug)]
-pub(crate) struct Inbox(UnboundedSender<Command>);
+pub(crate) struct CommandSender(UnboundedSender<Command>);
 
-impl Inbox {
-    /// Sends a command. Never waits. A thread that is gone takes none, and
-    /// what the command carries is released at once.
-    pub(crate) fn send(&self, command: Command) {
-        let _ = self.0.send(command);
+impl CommandSender {
+    /// Sends a command. Never waits.
+    ///
+    /// # Errors
+    /// The command, where the thread is gone. What it carries is then the
+    /// caller's to release.
+    pub(crate) fn send(&self, command: Command) -> Result<(), Command> {
+        self.0.send(command).map_err(|refused| refused.0)
     }
 }
 
 /// Starts a thread.
 ///
 /// # Errors
-/// When the system has no thread to give.
-pub(crate) fn start() -> io::Result<(Inbox, JoinHandle<()>)> {
+/// When the system has no thread or no file descriptors to give.
+pub(crate) fn start() -> io::Result<(CommandSender, JoinHandle<()>)> {
     let (sender, receiver) = unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -51,10 +65,24 @@ pub(crate) fn start() -> io::Result<(Inbox, JoinHandle<()>)> {
     let thread = thread::Builder::new()
         .name("dynamic-resolve".into())
         .spawn(move || run(&runtime, receiver))?;
-    Ok((Inbox(sender), thread))
+    Ok((CommandSender(sender), thread))
 }
 
-fn run(runtime: &tokio::runtime::Runtime, inbox: UnboundedReceiver<Command>) {
-    let local = tokio::task::LocalSet::new();
-    local.block_on(runtime, worker::Worker::new(inbox).run());
+/// Works until the channel is closed. After a panic it begins anew with the
+/// VCLs that it has: their names must be resolved as long as they are warm,
+/// and their references must not be dropped while they are.
+fn run(runtime: &tokio::runtime::Runtime, mut commands: UnboundedReceiver<Command>) {
+    let mut vcls: HashMap<VclPtr, Warm> = HashMap::new();
+    loop {
+        let closed = guard("resolver thread", false, || {
+            let mut worker = Worker::new(&mut commands, &mut vcls);
+            worker.watch_all();
+            tokio::task::LocalSet::new().block_on(runtime, worker.run());
+            true
+        });
+        if closed {
+            return;
+        }
+        thread::sleep(AFTER_PANIC);
+    }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use dynamic_resolve::Settings;
 
-use crate::pool::{Pool, SourceId};
+use crate::domain::{Domain, SourceId};
 
 /// Something that servers are asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ pub(super) struct Question {
 /// A name or service that waits for answers to a question.
 #[derive(Debug)]
 pub(super) struct Subscriber {
-    pub(super) pool: Arc<Pool>,
+    pub(super) domain: Arc<Domain>,
     pub(super) source: SourceId,
     pub(super) due: Instant,
     /// The current time between two answers. An answer counts for all that are
@@ -72,12 +72,12 @@ impl Questions {
     pub(super) fn subscribe(
         &mut self,
         question: Question,
-        pool: Arc<Pool>,
+        domain: Arc<Domain>,
         source: SourceId,
         now: Instant,
     ) -> QuestionId {
         let subscriber = Subscriber {
-            pool,
+            domain,
             source,
             due: now,
             interval: Duration::ZERO,
@@ -101,13 +101,13 @@ impl Questions {
     }
 
     /// Removes a subscriber, and the question with the last one.
-    pub(super) fn unsubscribe(&mut self, id: QuestionId, pool: &Arc<Pool>, source: SourceId) {
+    pub(super) fn unsubscribe(&mut self, id: QuestionId, domain: &Arc<Domain>, source: SourceId) {
         let Some(entry) = self.entries.get_mut(&id) else {
             return;
         };
         entry
             .subscribers
-            .retain(|s| s.source != source || !Arc::ptr_eq(&s.pool, pool));
+            .retain(|s| s.source != source || !Arc::ptr_eq(&s.domain, domain));
         if entry.subscribers.is_empty() {
             self.ids.remove(&entry.question);
             self.entries.remove(&id);

@@ -75,7 +75,11 @@ impl Arena {
         self.leaves.room(ctx, bytes)
     }
 
-    pub(super) fn room_for_name(&mut self, ctx: Ctx<'_>, bytes: usize) -> *mut sys::vsmw_cluster {
+    pub(super) fn room_for_name(
+        &mut self,
+        ctx: &mut OffTask<'_>,
+        bytes: usize,
+    ) -> *mut sys::vsmw_cluster {
         self.names.room(ctx.as_ptr(), bytes)
     }
 

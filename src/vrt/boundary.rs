@@ -1,5 +1,6 @@
 //! The panic boundary: no unwinding crosses into the engine.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::log::{self, Tag};
@@ -14,16 +15,21 @@ pub(crate) fn guard<R>(entry: &str, otherwise: R, body: impl FnOnce() -> R) -> R
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(answer) => answer,
         Err(panic) => {
-            let why = panic
-                .downcast_ref::<&str>()
-                .copied()
-                .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-                .unwrap_or("unknown reason");
-            log::line(
-                Tag::Error,
-                &format!("vmod-dynamic internal error in {entry}: {why}"),
-            );
+            log_panic(entry, &*panic);
             otherwise
         }
     }
+}
+
+/// Logs a panic that was caught in `entry`.
+pub(crate) fn log_panic(entry: &str, panic: &(dyn Any + Send)) {
+    let reason = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("unknown reason");
+    log::line(
+        Tag::Error,
+        &format!("vmod-dynamic internal error in {entry}: {reason}"),
+    );
 }

@@ -2,102 +2,53 @@
 
 use std::ffi::{CStr, CString};
 use std::ptr::{self, NonNull};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value, json};
 
 use super::arena::Arena;
-use super::ctx::Ctx;
+use super::offtask::OffTask;
 use super::sys;
 
-/// The first part of the counters' names.
-const CLASS: &CStr = c"DYNAMIC";
+/// The first part of the counters' names. The engine compares it by address.
+static CLASS: &CStr = c"DYNAMIC";
 
-/// What a counter of the set means: `(name, type, one line)`.
-const DESCRIPTIONS: [(&str, &str, &str); Counter::COUNT] = [
-    (
-        "lookups",
-        "counter",
-        "Lookups of the name that were answered or failed",
-    ),
-    ("lookups_failed", "counter", "Lookups that taught nothing"),
-    ("addresses", "gauge", "Addresses in use"),
-    ("picks", "counter", "Backends chosen"),
-    (
-        "picks_preferred",
-        "counter",
-        "Backends chosen that are preferred",
-    ),
-    ("spilled", "counter", "Choices from a tier below the best"),
-    (
-        "hash_overflow",
-        "counter",
-        "Keyed choices moved on by the load bound",
-    ),
-    (
-        "retried_elsewhere",
-        "counter",
-        "Retries that went to another backend",
-    ),
-    ("session_ok", "counter", "Session keys that were followed"),
-    ("session_new", "counter", "Sessions that were begun"),
-    (
-        "session_recovered",
-        "counter",
-        "Sessions that were given another backend",
-    ),
-    (
-        "session_failed",
-        "counter",
-        "Requests refused for their session key",
-    ),
-    (
-        "buckets_owner",
-        "counter",
-        "Choices of an owner of the request's bucket",
-    ),
-    (
-        "buckets_delayed",
-        "counter",
-        "Requests refused while the owners of their bucket are down",
-    ),
-    (
-        "buckets_taken_over",
-        "counter",
-        "Requests that others serve as the owners of their bucket are down",
-    ),
-    (
-        "expired",
-        "counter",
-        "First lookups that took too long for a request",
-    ),
-];
+/// Declares the counters: each once, with its name, type and description.
+macro_rules! counters {
+    ($($variant:ident $name:literal $kind:literal $doc:literal,)*) => {
+        /// A counter of the set, in the order of its place in shared memory.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Counter {
+            $(#[doc = $doc] $variant,)*
+        }
 
-/// A counter of the set, in the order of its place in shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counter {
-    Lookups,
-    LookupsFailed,
-    Addresses,
-    Picks,
-    PicksPreferred,
-    Spilled,
-    HashOverflow,
-    RetriedElsewhere,
-    SessionOk,
-    SessionNew,
-    SessionRecovered,
-    SessionFailed,
-    BucketsOwner,
-    BucketsDelayed,
-    BucketsTakenOver,
-    Expired,
+        /// Name, type and description of each counter, in their order.
+        const DESCRIPTIONS: &[(&str, &str, &str)] = &[$(($name, $kind, $doc),)*];
+    };
 }
 
-impl Counter {
-    const COUNT: usize = 16;
+counters! {
+    Lookups "lookups" "counter" "Lookups that were answered or failed",
+    LookupsFailed "lookups_failed" "counter" "Lookups without a usable answer",
+    Addresses "addresses" "gauge" "Addresses in use",
+    Selected "selected" "counter" "Backends chosen",
+    SelectedPreferred "selected_preferred" "counter" "Backends chosen that are preferred",
+    Spilled "spilled" "counter" "Choices from a tier below the best",
+    HashOverflow "hash_overflow" "counter" "Keyed choices moved on by the load bound",
+    RetriedElsewhere "retried_elsewhere" "counter" "Retries that went to another backend",
+    SessionOk "session_ok" "counter" "Session keys that were followed",
+    SessionNew "session_new" "counter" "Sessions that were begun",
+    SessionRecovered "session_recovered" "counter" "Sessions that were given another backend",
+    SessionFailed "session_failed" "counter" "Requests refused for their session key",
+    BucketsOwner "buckets_owner" "counter" "Choices of an owner of the request's bucket",
+    BucketsDelayed "buckets_delayed" "counter" "Requests refused while the owners of their bucket are down",
+    BucketsTakenOver "buckets_taken_over" "counter" "Requests that others serve as the owners of their bucket are down",
+    FirstLookupTimeouts "first_lookup_timeouts" "counter" "Requests that gave up waiting for a first answer",
 }
+
+/// How many counters there are.
+const COUNT: usize = DESCRIPTIONS.len();
 
 /// The description of the set, as the engine's tools read it.
 static DOCUMENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -114,31 +65,41 @@ static DOCUMENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
         .collect();
     let document = json!({
         "version": "1", "name": "DYNAMIC", "oneliner": "Names and services of vmod_dynamic", "order": 70,
-        "docs": "", "elements": DESCRIPTIONS.len(), "elem": elements,
+        "docs": "", "elements": COUNT, "elem": elements,
     });
     let mut text = document.to_string().into_bytes();
     text.push(0);
     text
 });
 
-/// The counters of one name or service.
-#[derive(Debug)]
+/// The counters of one domain.
+///
+/// They are in shared memory from [`publish`](Self::publish) on: a domain that
+/// never has a good answer costs none. What is counted before is not lost.
+#[derive(Debug, Default)]
 pub(crate) struct Counters {
-    values: NonNull<[AtomicU64; Counter::COUNT]>,
+    early: [AtomicU64; COUNT],
+    shared: OnceLock<SharedCounters>,
+}
+
+/// A set in shared memory.
+#[derive(Debug)]
+struct SharedCounters {
+    values: NonNull<[AtomicU64; COUNT]>,
     segment: *mut sys::vsc_seg,
 }
 
 // SAFETY: the values are atomics in shared memory that lives as long as the
 // segment; the segment is only handed to the engine, which locks.
-unsafe impl Send for Counters {}
+unsafe impl Send for SharedCounters {}
 // SAFETY: as above.
-unsafe impl Sync for Counters {}
+unsafe impl Sync for SharedCounters {}
 
-impl Counters {
+impl SharedCounters {
     /// Makes a set named `<vcl>.<name>`.
-    pub(crate) fn new(ctx: Ctx<'_>, name: &str, arena: &mut Arena) -> Option<Self> {
-        let full = CString::new(format!("{}.{name}", ctx.vcl_name())).ok()?;
-        let size = size_of::<[AtomicU64; Counter::COUNT]>();
+    fn new(ctx: &mut OffTask<'_>, name: &str, arena: &mut Arena) -> Option<Self> {
+        let full = CString::new(name).ok()?;
+        let size = size_of::<[AtomicU64; COUNT]>();
         let mut segment = ptr::null_mut();
         // SAFETY: a constant of the engine's.
         let room = unsafe { sys::VRT_VSC_Overhead(size) };
@@ -157,12 +118,49 @@ impl Counters {
                 full.as_ptr(),
             )
         };
-        NonNull::new(values.cast()).map(|values| Counters { values, segment })
+        NonNull::new(values.cast()).map(|values| SharedCounters { values, segment })
+    }
+
+    fn values(&self) -> &[AtomicU64; COUNT] {
+        // SAFETY: the memory lives until the segment is destroyed, in drop.
+        unsafe { self.values.as_ref() }
+    }
+}
+
+impl Drop for SharedCounters {
+    fn drop(&mut self) {
+        // SAFETY: the segment came from VRT_VSC_Alloc with the same class and
+        // is given back once.
+        unsafe { sys::VRT_VSC_Destroy(CLASS.as_ptr(), self.segment) };
+    }
+}
+
+impl Counters {
+    pub(crate) fn is_published(&self) -> bool {
+        self.shared.get().is_some()
+    }
+
+    /// Shows the counters as `<vcl>.<name>`, with what was counted so far.
+    /// Doing it twice does nothing. On the resolver thread.
+    pub(crate) fn publish(&self, ctx: &mut OffTask<'_>, name: &str, arena: &mut Arena) {
+        if self.is_published() {
+            return;
+        }
+        let Some(shared) = SharedCounters::new(ctx, name, arena) else {
+            return;
+        };
+        for (early, value) in self.early.iter().zip(shared.values()) {
+            value.store(early.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        let _ = self.shared.set(shared);
     }
 
     fn value(&self, counter: Counter) -> Option<&AtomicU64> {
-        // SAFETY: the memory lives until the segment is destroyed, in drop.
-        unsafe { self.values.as_ref() }.get(counter as usize)
+        let values = self
+            .shared
+            .get()
+            .map_or(&self.early, SharedCounters::values);
+        values.get(counter as usize)
     }
 
     /// Counts one.
@@ -181,21 +179,15 @@ impl Counters {
 
     /// Shows the set while its VCL is warm, hides it while it is cold.
     pub(crate) fn show(&self, visible: bool) {
-        // SAFETY: the segment is this set's own, until drop.
-        unsafe {
-            if visible {
-                sys::VRT_VSC_Reveal(self.segment);
-            } else {
-                sys::VRT_VSC_Hide(self.segment);
+        if let Some(shared) = self.shared.get() {
+            // SAFETY: the segment is this set's own, until drop.
+            unsafe {
+                if visible {
+                    sys::VRT_VSC_Reveal(shared.segment);
+                } else {
+                    sys::VRT_VSC_Hide(shared.segment);
+                }
             }
         }
-    }
-}
-
-impl Drop for Counters {
-    fn drop(&mut self) {
-        // SAFETY: the segment came from VRT_VSC_Alloc with the same class and
-        // is given back once.
-        unsafe { sys::VRT_VSC_Destroy(CLASS.as_ptr(), self.segment) };
     }
 }

@@ -204,17 +204,17 @@ pub(crate) struct Leaf {
 /// connection only when it is there, and of many requests at once each would
 /// find the leaf idle.
 #[derive(Debug)]
-pub(crate) struct Load(Arc<Leaf>);
+pub(crate) struct InFlightToken(Arc<Leaf>);
 
-impl Load {
+impl InFlightToken {
     /// Counts a task, until this is dropped.
     pub(crate) fn on(leaf: &Arc<Leaf>) -> Self {
         leaf.chosen.fetch_add(1, Ordering::Relaxed);
-        Load(Arc::clone(leaf))
+        InFlightToken(Arc::clone(leaf))
     }
 }
 
-impl Drop for Load {
+impl Drop for InFlightToken {
     fn drop(&mut self) {
         self.0.chosen.fetch_sub(1, Ordering::Relaxed);
     }

@@ -41,7 +41,10 @@ impl<'g> OffTask<'g> {
         }
     }
 
+    /// The context for one call. An error of an earlier call, after which the
+    /// engine would say nothing of a later one, is forgotten.
     pub(super) fn as_ptr(&mut self) -> *const sys::vrt_ctx {
+        *self.vpi = Vpi([0; 16]);
         &raw const self.raw
     }
 
@@ -52,7 +55,6 @@ impl<'g> OffTask<'g> {
 
     /// The text of the error that a call left behind, which is taken away.
     pub(super) fn take_error(&mut self) -> Option<String> {
-        *self.vpi = Vpi([0; 16]);
         // SAFETY: `msg` is this context's own; it is finished before it is
         // read and cleared for the next use.
         unsafe {

@@ -54,6 +54,9 @@ pub(crate) trait Director: Send + Sync + 'static {
     fn list(&self, ctx: Ctx<'_>, out: &mut Out<'_>, detail: bool, json: bool);
     /// The VCL became warm, or cold. The engine may hold its VCL lock.
     fn temperature(&self, warm: bool);
+    /// The VCL is discarded: gives the registration back, if nobody has yet.
+    /// Without locks, on the CLI thread.
+    fn discard(&self);
 }
 
 /// The engine's director, by its own pointer; the module's reference to it.
@@ -259,6 +262,17 @@ unsafe extern "C" fn event<D: Director>(raw: sys::VCL_BACKEND, event: sys::vcl_e
         match event {
             sys::vcl_event_e::VCL_EVENT_WARM => director.temperature(true),
             sys::vcl_event_e::VCL_EVENT_COLD => director.temperature(false),
+            sys::vcl_event_e::VCL_EVENT_DISCARD => {
+                let director = ptr::from_ref(director);
+                // SAFETY: `destroy` may run within this call and drop the
+                // reference that `add` handed over; this one keeps the
+                // director until the call has ended.
+                let director = unsafe {
+                    Private::increment_strong_count(director);
+                    Private::from_raw(director)
+                };
+                director.discard();
+            }
             _ => {}
         }
     });

@@ -213,6 +213,16 @@ impl AffinityTable {
         (owner == Some(&group)).then_some(value)
     }
 
+    /// The key for the endpoint with this number, as [`key`](Self::key). The
+    /// cost grows with the number of endpoints.
+    #[must_use]
+    pub fn key_of_endpoint(&self, endpoint: usize, nonce: &[u8; NONCE_LENGTH]) -> Option<String> {
+        let place = self.members.iter().position(|member| *member == endpoint)?;
+        let group = self.ids.partition_point(|(_, end)| *end <= place);
+        let (id, _) = self.ids.get(group)?;
+        self.key(id, nonce)
+    }
+
     /// Ids that share a key with a lower one, for the log.
     #[must_use]
     pub fn collisions(&self) -> &[Collision] {

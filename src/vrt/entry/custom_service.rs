@@ -10,7 +10,7 @@ use super::super::{blob, sys};
 use super::{keep, name, object, take, word};
 use crate::custom_service::CustomService;
 use crate::director::Director;
-use crate::pool::Call;
+use crate::domain::Call;
 
 type Raw = sys::vmod_dynamic_custom_service;
 

@@ -15,7 +15,7 @@ use super::super::{blob, sys};
 use super::{hand, keep, name, object, take, word};
 use crate::buckets::BucketsObject;
 use crate::director::{Director, References};
-use crate::pool::Call;
+use crate::domain::Call;
 use crate::resolver::ResolverObject;
 use crate::session::SessionObject;
 
@@ -234,7 +234,7 @@ pub(in crate::vrt) unsafe extern "C" fn debug(
     guard("debug", (), || {
         // SAFETY: the object from `init`.
         if let Some(director) = unsafe { object::<Director, _>(director) } {
-            director.set_debug(on != 0);
+            director.config().set_debug(on != 0);
         }
     });
 }
@@ -255,12 +255,15 @@ pub(in crate::vrt) unsafe extern "C" fn prefer(
         let Some(acl) = Acl::new(acl) else {
             ctx.fail(&format!(
                 "dynamic.director {}: prefer: no ACL given",
-                director.name()
+                director.config().name
             ));
             return;
         };
-        if let Err(why) = director.prefer(acl, score) {
-            ctx.fail(&format!("dynamic.director {}: {why}", director.name()));
+        if let Err(why) = director.config().prefer(acl, score) {
+            ctx.fail(&format!(
+                "dynamic.director {}: {why}",
+                director.config().name
+            ));
         }
     });
 }

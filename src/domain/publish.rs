@@ -11,7 +11,7 @@ use litemap::LiteMap;
 
 use super::snapshot::{Endpoint, Snapshot};
 use super::targets::{Filter, SourceId, Target, Targets};
-use super::{Authority, Kind, Pool};
+use super::{Authority, Domain, Kind};
 use crate::clock;
 use crate::sync::lock;
 use crate::vrt::{Counter, Leaf, LeafError, OffTask, Tag};
@@ -96,13 +96,13 @@ impl Progress {
     }
 }
 
-impl Pool {
+impl Domain {
     /// The authority of the leaves of a host. Where none is given, each target
     /// of a service has its own.
     fn authority_of(&self, host: &str) -> Option<Authority> {
         match self.kind {
             Kind::Name => self.authority.clone(),
-            Kind::Service { .. } | Kind::Custom => self.director.authority(None, host),
+            Kind::Service { .. } | Kind::Custom => self.config.authority(None, host),
         }
     }
 
@@ -125,7 +125,7 @@ impl Pool {
         }
         self.set_retry(None);
         let desired = self.desired(ctx, progress);
-        let keep = self.director.settings().keep;
+        let keep = self.config.settings.keep;
         let change = progress.members.update(desired, covered, keep);
         // Told once it is in force, so that who reads it can count on it.
         let mut events = Vec::new();
@@ -156,7 +156,7 @@ impl Pool {
         };
         let complete = snapshot.endpoints.len() == progress.members.present().count();
         let bare = pending && snapshot.endpoints.is_empty();
-        let mut again = self.director.settings().retry_after.as_secs_f64();
+        let mut again = self.config.settings.retry_after.as_secs_f64();
         if bare && !complete {
             again = again.min(progress.patience);
             progress.patience *= 2.0;
@@ -172,10 +172,8 @@ impl Pool {
         progress.gathers_until = clock::now() + GATHER;
         let addresses = snapshot.endpoints.len() as u64;
         self.snapshot.store(snapshot);
-        if let Some(counters) = self.counters.get() {
-            counters.set(Counter::Addresses, addresses);
-        }
-        self.first.settle();
+        self.counters.set(Counter::Addresses, addresses);
+        self.first.complete();
         for event in events {
             self.log(Tag::Log, &event);
         }
@@ -184,7 +182,7 @@ impl Pool {
     /// Whether requests name endpoints of a service, by session keys or hash
     /// buckets: one that is not known yet would be taken for one that is gone.
     fn names_endpoints(&self) -> bool {
-        let references = self.director.references();
+        let references = &self.config.references;
         self.kind != Kind::Name && (references.session.is_some() || references.buckets.is_some())
     }
 
@@ -209,7 +207,7 @@ impl Pool {
                 if !takes {
                     continue;
                 }
-                if !self.director.allows(ctx, address) {
+                if !self.config.allows(ctx, address) {
                     dropped.insert(address);
                     continue;
                 }
@@ -222,7 +220,7 @@ impl Pool {
                     rank: Rank {
                         priority: target.priority,
                         weight: target.weight,
-                        score: self.director.score(ctx, address),
+                        score: self.config.score(ctx, address),
                     },
                 });
             }
@@ -251,7 +249,7 @@ impl Pool {
         for (key, rank) in present {
             let leaf = match progress.leaves.get(&key) {
                 Some(leaf) => Arc::clone(leaf),
-                None => match self.director.leaf(
+                None => match self.config.leaf(
                     ctx,
                     &key.host,
                     key.address,
@@ -279,6 +277,6 @@ impl Pool {
             });
         }
         progress.made = progress.made.wrapping_add(1);
-        Some(Snapshot::new(&self.director, endpoints, progress.made))
+        Some(Snapshot::new(&self.config, endpoints, progress.made))
     }
 }

@@ -13,7 +13,7 @@ use dynamic_resolve::Fault;
 
 use super::publish::{Key, Progress};
 use super::targets::{self, Ask, SourceId};
-use super::{Kind, Pool};
+use super::{Domain, Kind};
 use crate::clock;
 use crate::sync::lock;
 use crate::vrt::{Counter, OffTask, Tag};
@@ -60,7 +60,7 @@ impl Asked<'_> {
     }
 }
 
-impl Pool {
+impl Domain {
     /// What has to be asked for this name or service.
     pub(crate) fn questions(&self) -> Vec<(SourceId, Ask)> {
         let progress = lock(&self.progress);
@@ -84,13 +84,15 @@ impl Pool {
             return;
         };
         looked_up.set_literal(address);
+        self.set_answered();
+        self.publish_counters(ctx);
         let host = Arc::clone(&looked_up.host);
         progress.targets.part();
         self.publish(ctx, &mut progress, |key| key.host == host);
     }
 
     fn timing(&self) -> Timing {
-        let settings = self.director.settings();
+        let settings = &self.config.settings;
         Timing {
             ttl_from: settings.ttl_from,
             ttl: settings.ttl,
@@ -106,7 +108,10 @@ impl Pool {
         answer: &HostAnswer,
         asked: Asked<'_>,
     ) -> Next {
-        self.begin(ctx, asked);
+        let good = [&answer.v4, &answer.v6]
+            .iter()
+            .any(|family| family.as_ref().is_ok_and(|a| !a.addresses.is_empty()));
+        self.begin(ctx, asked, good);
         let mut progress = lock(&self.progress);
         let Some(looked_up) = progress.targets.get_mut(source) else {
             // Its target has left: the question is to be dropped.
@@ -163,7 +168,8 @@ impl Pool {
         answer: &Result<SrvAnswer, Failure>,
         asked: Asked<'_>,
     ) -> Next {
-        self.begin(ctx, asked);
+        let good = answer.as_ref().is_ok_and(|a| !a.records.is_empty());
+        self.begin(ctx, asked, good);
         let mut progress = lock(&self.progress);
         if let Some((_, answered)) = &mut progress.service {
             *answered = true;
@@ -228,8 +234,15 @@ impl Pool {
         }
     }
 
-    fn begin(&self, ctx: &OffTask<'_>, asked: Asked<'_>) {
+    fn begin(&self, ctx: &mut OffTask<'_>, asked: Asked<'_>, good: bool) {
         self.count(Counter::Lookups);
+        if good {
+            self.set_answered();
+        }
+        // A name that only a request gave has to show first that it exists.
+        if self.unanswered.is_none() || self.is_answered() {
+            self.publish_counters(ctx);
+        }
         self.log_time("Lookup", asked.at, asked.at, asked.at);
         self.log_time("Results", ctx.now(), asked.at, asked.at);
     }

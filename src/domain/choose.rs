@@ -9,11 +9,13 @@ use dynamic_core::pin::Pin;
 use dynamic_core::select::{Ask, Choice, Layout, Live, Rules, key_hash, ramp};
 use dynamic_core::session::{Action, Condition, Decision, Key, Status, decide};
 
-use super::Pool;
-use super::account::{Refusal, session_counter};
+use super::Domain;
+use super::record::{Refusal, session_counter};
 use super::snapshot::{Endpoint, Snapshot};
 use crate::buckets::since_epoch;
-use crate::vrt::{Chosen, Counter, Ctx, Director, Load, Note, Out, Task};
+use crate::lifetime;
+use crate::task::{SessionOutcome, Task};
+use crate::vrt::{Chosen, Counter, Ctx, Director, InFlightToken, Out};
 
 /// What a call in VCL says about one request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,10 +58,10 @@ impl<'c> Call<'c> {
 
 /// The endpoints of a snapshot as they are at this moment.
 struct Now<'n> {
-    pool: &'n Pool,
+    domain: &'n Domain,
     snapshot: &'n Snapshot,
     ctx: Ctx<'n>,
-    task: Option<&'n Task<'n>>,
+    task: Option<Task<'n>>,
     attempt: u32,
     /// Why there is no choice, where there is none.
     refusal: Cell<Refusal>,
@@ -81,12 +83,12 @@ impl Now<'_> {
     /// Among all, by the director's rules.
     fn by_rules(&self, key: Option<u64>) -> Option<Choice> {
         let layout = &self.snapshot.layout;
-        layout.choose(self.pool.rules(), self, &self.ask(key))
+        layout.choose(self.domain.rules(), self, &self.ask(key))
     }
 
     /// Among those of a group, by the algorithm.
     fn within(&self, group: Option<&Layout>) -> Option<Choice> {
-        group?.choose(self.pool.rules(), self, &self.ask(None))
+        group?.choose(self.domain.rules(), self, &self.ask(None))
     }
 
     /// No choice, for this reason.
@@ -129,7 +131,7 @@ impl Live for Now<'_> {
     }
 
     fn ramp(&self, i: usize) -> f64 {
-        let window = self.pool.director.settings().slow_start;
+        let window = self.domain.config.settings.slow_start;
         self.endpoint(i).map_or(1.0, |e| {
             let (_, healthy_since) = e.leaf.health(self.ctx);
             ramp::factor(healthy_since, self.ctx.now(), window)
@@ -137,25 +139,25 @@ impl Live for Now<'_> {
     }
 
     fn random(&self) -> u64 {
-        self.pool.draws.draw()
+        self.domain.draws.draw()
     }
 }
 
-impl Pool {
+impl Domain {
     /// What VCL gets for a call: a leaf where the call decides, else the
     /// director, to be resolved when the request is sent. The task holds the
-    /// name.
-    pub(crate) fn answer(
+    /// domain.
+    pub(crate) fn backend(
         &self,
         ctx: Ctx<'_>,
-        task: Option<&Task<'_>>,
+        task: Option<Task<'_>>,
         call: &Call<'_>,
     ) -> Option<Chosen> {
         self.touch(ctx.now());
         if call.decides_now() {
             return self.choose(ctx, task, call);
         }
-        self.handle()
+        self.registration.get().map(Chosen::director)
     }
 
     /// The snapshot, once there is a first answer. On the CLI, or when that
@@ -166,34 +168,31 @@ impl Pool {
             return snapshot;
         }
         drop(snapshot);
-        if !self
-            .first
-            .wait(self.director.settings().first_lookup_timeout)
-        {
-            self.count(Counter::Expired);
+        if !self.first.wait(self.config.settings.first_lookup_timeout) {
+            self.count(Counter::FirstLookupTimeouts);
         }
         self.snapshot.load()
     }
 
-    fn choose(&self, ctx: Ctx<'_>, task: Option<&Task<'_>>, call: &Call<'_>) -> Option<Chosen> {
+    fn choose(&self, ctx: Ctx<'_>, task: Option<Task<'_>>, call: &Call<'_>) -> Option<Chosen> {
         let Some(task) = task else {
             let snapshot = self.settled(ctx);
             let endpoint = self.choose_from(ctx, None, &snapshot, call)?;
             return Some(Chosen::outside_task(&endpoint.leaf));
         };
         if ctx.attempt().is_some() {
-            // It is not to stand in its own way when it chooses again.
-            task.carry(None);
+            // A repeated choice must not count the task's own load.
+            task.set_load(None);
         }
-        let snapshot = match task.kept::<Snapshot>(self.snapshot.address()) {
-            Some(kept) if !kept.pending => kept,
-            _ => task.keep(&self.settled(ctx))?,
+        let snapshot = match task.snapshot(self.snapshot.address()) {
+            Some(held) if !held.pending => held,
+            _ => task.hold_snapshot(&self.settled(ctx)),
         };
         let endpoint = self.choose_from(ctx, Some(task), snapshot, call)?;
         if let Some(attempt) = ctx.attempt() {
             task.remember(&endpoint.leaf, attempt);
             if self.rules().by_load() {
-                task.carry(Some(Load::on(&endpoint.leaf)));
+                task.set_load(Some(InFlightToken::on(&endpoint.leaf)));
             }
         }
         Some(Chosen::kept(&endpoint.leaf))
@@ -202,12 +201,12 @@ impl Pool {
     fn choose_from<'s>(
         &self,
         ctx: Ctx<'_>,
-        task: Option<&Task<'_>>,
+        task: Option<Task<'_>>,
         snapshot: &'s Snapshot,
         call: &Call<'_>,
     ) -> Option<&'s Endpoint> {
         let now = Now {
-            pool: self,
+            domain: self,
             snapshot,
             ctx,
             task,
@@ -216,18 +215,21 @@ impl Pool {
         };
         let (choice, status) = self.decide(&now, call);
         if let (Some(task), Some(status), Some(session)) =
-            (task, status, &self.director.references().session)
+            (task, status, &self.config.references.session)
         {
             self.count(session_counter(status));
-            if let Some(snapshot) = task.share(snapshot) {
-                let note = Note {
-                    status,
-                    index: choice.as_ref().map_or(usize::MAX, |c| c.index),
-                    snapshot,
-                    sent: false,
-                };
-                task.note(session.identity(), note);
-            }
+            let made = match (&snapshot.affinity, &choice) {
+                (Some(affinity), Some(choice)) if status.sends_key() => {
+                    Some((Arc::clone(affinity), choice.index))
+                }
+                _ => None,
+            };
+            let outcome = SessionOutcome {
+                status,
+                made,
+                sent: false,
+            };
+            task.set_session_outcome(session.identity(), outcome);
         }
         // By reference: copied as a whole, what was just written in parts would
         // have to be waited for.
@@ -249,7 +251,7 @@ impl Pool {
             return (self.pinned(now, pin), None);
         }
         let (Some(session), Some(table)) =
-            (&self.director.references().session, &now.snapshot.affinity)
+            (&self.config.references.session, &now.snapshot.affinity)
         else {
             return (self.balanced(now, call), None);
         };
@@ -282,9 +284,8 @@ impl Pool {
     /// By the key, if there is one, else by the algorithm.
     fn balanced(&self, now: &Now<'_>, call: &Call<'_>) -> Option<Choice> {
         let header = || {
-            self.director
-                .hash_header()
-                .and_then(|name| now.ctx.header(name))
+            let name = self.config.hash_header.as_ref()?;
+            now.ctx.header(name)
         };
         let key = call.key.or_else(header).filter(|key| !key.is_empty());
         match (key, &now.snapshot.owners) {
@@ -302,8 +303,8 @@ impl Pool {
         owners: &OwnerTable,
     ) -> Option<Choice> {
         let Some(buckets) = self
-            .director
-            .references()
+            .config
+            .references
             .buckets
             .as_ref()
             .and_then(|b| b.built())
@@ -342,14 +343,14 @@ impl Pool {
     }
 
     fn rules(&self) -> &Rules {
-        &self.director.settings().rules
+        &self.config.settings.rules
     }
 }
 
-impl Director for Pool {
+impl Director for Domain {
     fn resolve(&self, ctx: Ctx<'_>) -> Option<Chosen> {
         self.touch(ctx.now());
-        self.choose(ctx, Task::of(ctx).as_ref(), &Call::default())
+        self.choose(ctx, Task::of(ctx), &Call::default())
     }
 
     /// Does not wait for a first answer: directors that hold this one ask for
@@ -360,7 +361,7 @@ impl Director for Pool {
     fn healthy(&self, ctx: Ctx<'_>) -> (bool, f64) {
         let snapshot = self.snapshot.load();
         if snapshot.pending && ctx.in_task() {
-            let timeout = self.director.settings().first_lookup_timeout;
+            let timeout = self.config.settings.first_lookup_timeout;
             return (!self.first.is_overdue(timeout), 0.0);
         }
         let mut latest = 0.0_f64;
@@ -379,11 +380,13 @@ impl Director for Pool {
     }
 
     fn temperature(&self, warm: bool) {
-        if let Some(counters) = self.counters.get() {
-            counters.show(warm);
-        }
+        self.counters.show(warm);
         if warm {
-            self.vcl().confirm();
+            lifetime::confirm(self.vcl().ptr);
         }
+    }
+
+    fn discard(&self) {
+        self.release();
     }
 }

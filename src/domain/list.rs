@@ -7,7 +7,7 @@ use dynamic_core::schedule::TtlFrom;
 use dynamic_core::select::{Algorithm, HashScope};
 use serde_json::{Map, Value, json};
 
-use super::Pool;
+use super::Domain;
 use super::snapshot::Snapshot;
 use crate::vrt::{Ctx, Out};
 
@@ -46,7 +46,7 @@ fn word(healthy: bool) -> &'static str {
     if healthy { "healthy" } else { "sick" }
 }
 
-impl Pool {
+impl Domain {
     /// Writes what `backend.list` wants of this name. On the CLI thread, which
     /// may hold the engine's VCL lock.
     pub(super) fn write_list(&self, ctx: Ctx<'_>, out: &mut Out<'_>, detail: bool, json: bool) {
@@ -86,15 +86,15 @@ impl Pool {
             json!(health.total),
             json!(health.word()),
         ];
-        if self.director.prefers() {
+        if self.config.prefers() {
             message.push(json!({ "preferred": health.preferred }));
         }
         write!(out, "{}", Value::Array(message))
     }
 
     fn details(&self, ctx: Ctx<'_>, snapshot: &Snapshot) -> Value {
-        let settings = self.director.settings();
-        let references = self.director.references();
+        let settings = &self.config.settings;
+        let references = &self.config.references;
         let mut details = Map::new();
         let mut set = |name: &str, value: Value| {
             details.insert(name.to_owned(), value);
@@ -129,7 +129,7 @@ impl Pool {
         set("ttl_from", json!(ttl_from(settings.ttl_from)));
         set("ttl", json!(settings.ttl.as_secs_f64()));
         set("keep", json!(settings.keep));
-        set("prefer", json!(self.director.prefers()));
+        set("prefer", json!(self.config.prefers()));
         set("algorithm", json!(algorithm(settings.rules.algorithm)));
         set("hash_header", json!(settings.hash_header));
         set("hash_balance", json!(settings.rules.hash_balance));

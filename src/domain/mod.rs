@@ -3,28 +3,28 @@
 //! Requests read one [`Snapshot`], which the resolver thread replaces in one
 //! piece; only a name's very first answer is waited for.
 
-mod account;
 mod choose;
-mod first;
+mod first_answer;
 mod list;
 mod publish;
+mod record;
 mod snapshot;
 mod targets;
 mod update;
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use dynamic_core::draw::Draws;
 use dynamic_core::port::Port;
 
-use crate::director::Director;
-use crate::lifetime::Vcl;
+use crate::director::Config;
 use crate::sync::lock;
-use crate::vrt::{Chosen, Counters, Ctx, Pinnable, Registration, Tag, line, random, task_line};
+use crate::vcl::Vcl;
+use crate::vrt::{Counter, Counters, Ctx, OffTask, Registration, Tag, line, random, task_line};
 
 pub(crate) use choose::Call;
-use first::First;
+use first_answer::FirstAnswer;
 use publish::Progress;
 use snapshot::Published;
 pub(crate) use snapshot::Snapshot;
@@ -33,6 +33,10 @@ pub(crate) use update::{Asked, Next};
 
 /// Set in the count of pins when the name is going away.
 const CLOSED: u32 = 1 << 31;
+
+/// For how many seconds more than its retry takes a name without an answer
+/// stays unused, at least.
+const MIN_STAY: f64 = 1.0;
 
 /// What its endpoints come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,19 +65,22 @@ pub(crate) struct Authority {
 
 /// A name or service, and its backends.
 #[derive(Debug)]
-pub(crate) struct Pool {
-    director: Arc<Director>,
+pub(crate) struct Domain {
+    config: Arc<Config>,
     kind: Kind,
     /// What the director finds it by.
     key: Box<[u8]>,
+    /// Which of the director's domains it is, in the order in which they were
+    /// made.
+    number: u64,
     /// `host:port` as the engine's lists show it.
-    label: String,
+    display_name: String,
     /// The port in force.
     port: Port,
     authority: Option<Authority>,
     snapshot: Published,
     registration: OnceLock<Registration>,
-    counters: OnceLock<Counters>,
+    counters: Counters,
     /// Tasks that hold it, and `CLOSED`.
     pins: AtomicU32,
     /// Seconds since the epoch, as bits.
@@ -81,18 +88,52 @@ pub(crate) struct Pool {
     /// When leaves that the engine refused are tried again, in the same form;
     /// 0: there are none.
     retry_at: AtomicU64,
-    first: First,
+    first: FirstAnswer,
+    /// Whether a good answer ever came.
+    answered: AtomicBool,
+    /// Where it counts until then.
+    unanswered: Option<Unanswered>,
     draws: Draws,
     /// The resolver thread's own state.
     progress: Mutex<Progress>,
 }
 
-/// What a new name is made of.
-pub(crate) struct NewPool {
+/// One domain's part in the count of those without a good answer.
+#[derive(Debug)]
+struct Unanswered {
+    count: Arc<AtomicUsize>,
+    counts: AtomicBool,
+}
+
+impl Unanswered {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Unanswered {
+            count: Arc::clone(count),
+            counts: AtomicBool::new(true),
+        }
+    }
+
+    /// Counts no more. Doing it twice does nothing.
+    fn end(&self) {
+        if self.counts.swap(false, Ordering::Relaxed) {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What a new domain is made of.
+pub(crate) struct DomainSpec {
     /// What the director finds it by.
     pub(crate) key: Box<[u8]>,
     /// `host:port` as the engine's lists show it.
-    pub(crate) label: String,
+    pub(crate) display_name: String,
     /// The port in force.
     pub(crate) port: Port,
     /// The authority in force.
@@ -103,51 +144,65 @@ pub(crate) struct NewPool {
     pub(crate) targets: Vec<Target>,
 }
 
-impl Pool {
-    /// Makes a name and registers it with the engine. `None` when the VCL is
-    /// leaving.
-    pub(crate) fn new(ctx: Ctx<'_>, director: &Arc<Director>, new: NewPool) -> Option<Arc<Self>> {
-        let service = new.kind != Kind::Name;
-        let progress = Progress::new(&new.kind, new.targets);
-        let pool = Arc::new(Pool {
-            director: Arc::clone(director),
-            kind: new.kind,
-            key: new.key,
-            label: new.label,
-            port: new.port,
-            authority: new.authority,
+impl Domain {
+    /// Makes a domain and registers it with the engine. `unanswered` counts
+    /// it until its first good answer. `None` when the VCL is leaving.
+    pub(crate) fn new(
+        ctx: Ctx<'_>,
+        config: &Arc<Config>,
+        spec: DomainSpec,
+        number: u64,
+        unanswered: Option<&Arc<AtomicUsize>>,
+    ) -> Option<Arc<Self>> {
+        let service = spec.kind != Kind::Name;
+        let progress = Progress::new(&spec.kind, spec.targets);
+        let domain = Arc::new(Domain {
+            config: Arc::clone(config),
+            kind: spec.kind,
+            key: spec.key,
+            number,
+            display_name: spec.display_name,
+            port: spec.port,
+            authority: spec.authority,
             snapshot: Published::new(Snapshot::pending()),
             registration: OnceLock::new(),
-            counters: OnceLock::new(),
+            counters: Counters::default(),
             pins: AtomicU32::new(0),
             last_used: AtomicU64::new(ctx.now().to_bits()),
             retry_at: AtomicU64::new(0),
-            first: First::default(),
+            first: FirstAnswer::default(),
+            answered: AtomicBool::new(false),
+            unanswered: unanswered.map(Unanswered::new),
             draws: Draws::new(random()),
             progress: Mutex::new(progress),
         });
-        let name = pool.engine_name();
-        if let Some(counters) = Counters::new(ctx, &name, &mut lock(&pool.vcl().arena)) {
-            // WARM shows them.
-            counters.show(ctx.in_task());
-            let _ = pool.counters.set(counters);
-        }
-        let registration = Registration::add(ctx, &name, service, Arc::clone(&pool))?;
-        let _ = pool.registration.set(registration);
-        Some(pool)
+        let name = domain.engine_name();
+        let registration = Registration::add(ctx, &name, service, Arc::clone(&domain))?;
+        let _ = domain.registration.set(registration);
+        Some(domain)
     }
 
-    pub(crate) fn director(&self) -> &Arc<Director> {
-        &self.director
+    pub(crate) fn config(&self) -> &Arc<Config> {
+        &self.config
     }
 
     pub(crate) fn vcl(&self) -> &Arc<Vcl> {
-        self.director.vcl()
+        &self.config.vcl
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// What the director finds it by.
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    /// `host:port`, or the name of a service.
+    #[cfg(debug_assertions)]
+    pub(crate) fn display_name(&self) -> &str {
+        &self.display_name
     }
 
     /// The name under which the engine lists it, without the VCL's.
@@ -159,18 +214,11 @@ impl Pool {
             }) => format!("/{name}"),
             _ => String::new(),
         };
-        format!("{}({}{authority})", self.director.name(), self.label)
+        format!("{}({}{authority})", self.config.name, self.display_name)
     }
 
-    fn count(&self, counter: crate::vrt::Counter) {
-        if let Some(counters) = self.counters.get() {
-            counters.add(counter);
-        }
-    }
-
-    /// The engine's handle for this name. The caller's task holds the name.
-    pub(crate) fn handle(&self) -> Option<Chosen> {
-        self.registration.get().map(Chosen::director)
+    fn count(&self, counter: Counter) {
+        self.counters.add(counter);
     }
 
     /// The log line of an event.
@@ -178,8 +226,8 @@ impl Pool {
         format!(
             "vmod-dynamic {} {} {} {event}",
             self.vcl().name,
-            self.director.name(),
-            self.label
+            self.config.name,
+            self.display_name
         )
     }
 
@@ -192,7 +240,7 @@ impl Pool {
     }
 
     fn debug(&self, event: impl FnOnce() -> String) {
-        if self.director.debugging() {
+        if self.config.debugging() {
             self.log(Tag::Debug, &event());
         }
     }
@@ -202,16 +250,9 @@ impl Pool {
         // Written only when it says something new: the line is shared by all
         // threads.
         let known = f64::from_bits(self.last_used.load(Ordering::Relaxed));
-        if now - known > self.director.usage_grain() {
+        if now - known > self.config.usage_grain {
             self.last_used.store(now.to_bits(), Ordering::Relaxed);
         }
-    }
-
-    /// Whether no request used the name for longer than the director's usage
-    /// timeout.
-    fn is_idle(&self, now: f64) -> bool {
-        let used = f64::from_bits(self.last_used.load(Ordering::Relaxed));
-        now - used > self.director.settings().domain_usage_timeout.as_secs_f64()
     }
 
     fn set_retry(&self, at: Option<f64>) {
@@ -230,12 +271,13 @@ impl Pool {
         lock(&self.progress).add(target);
     }
 
-    /// Takes an unused name away: out of the director, then out of the engine.
+    /// Closes the domain if it is unused, so that the director can take it
+    /// out. `crowded`: a domain without a good answer makes room for others.
     /// False when it is in use, by a task or a stock director. On the resolver
     /// thread.
-    pub(crate) fn expire(self: &Arc<Self>, now: f64) -> bool {
+    pub(crate) fn expire(&self, now: f64, crowded: bool) -> bool {
         if self.kind == Kind::Custom
-            || !self.is_idle(now)
+            || !self.is_unused(now, crowded)
             || !self.registration.get().is_some_and(Registration::only_ours)
         {
             return false;
@@ -250,13 +292,50 @@ impl Pool {
             return false;
         }
         if !self.registration.get().is_some_and(Registration::only_ours) {
-            self.pins.store(0, Ordering::Release);
+            // Tasks that tried to enter meanwhile still have to leave again.
+            self.pins.fetch_and(!CLOSED, Ordering::Release);
             return false;
         }
         self.log(Tag::Log, "unused: removed");
-        self.director.forget(self);
-        self.close();
         true
+    }
+
+    /// Whether it may go, as no request needs it.
+    fn is_unused(&self, now: f64, crowded: bool) -> bool {
+        let used = f64::from_bits(self.last_used.load(Ordering::Relaxed));
+        let idle = now - used;
+        let settings = &self.config.settings;
+        let usage_timeout = settings.domain_usage_timeout.as_secs_f64();
+        if self.unanswered.is_none() || self.is_answered() {
+            return idle > usage_timeout;
+        }
+        // Anyone can ask for names that do not exist: these stay for one more
+        // lookup, and only while there is room.
+        let retry_after = settings.retry_after.as_secs_f64();
+        let stay = retry_after + (retry_after / 2.0).max(MIN_STAY);
+        self.first.is_complete() && (crowded || idle > stay.min(usage_timeout))
+    }
+
+    /// A good answer is there: the name exists.
+    fn set_answered(&self) {
+        if !self.answered.swap(true, Ordering::Relaxed)
+            && let Some(unanswered) = &self.unanswered
+        {
+            unanswered.end();
+        }
+    }
+
+    fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// The domain has counters in shared memory from now on.
+    fn publish_counters(&self, ctx: &mut OffTask<'_>) {
+        if !self.counters.is_published() {
+            let name = format!("{}.{}", self.vcl().name, self.engine_name());
+            self.counters
+                .publish(ctx, &name, &mut lock(&self.vcl().arena));
+        }
     }
 
     /// Lets go of all leaves and of the engine's director. On the resolver
@@ -264,15 +343,22 @@ impl Pool {
     pub(crate) fn close(&self) {
         lock(&self.progress).clear();
         self.snapshot.store(Snapshot::empty());
-        self.first.settle();
+        self.first.complete();
+        if let Some(unanswered) = &self.unanswered {
+            unanswered.end();
+        }
+        self.release();
+    }
+
+    /// Gives the engine's director back. Doing it twice does nothing.
+    fn release(&self) {
         if let Some(registration) = self.registration.get() {
             registration.remove();
         }
     }
-}
 
-impl Pinnable for Pool {
-    fn pin(&self) -> bool {
+    /// Tries to enter, for a task. False when it is about to go away.
+    pub(crate) fn pin(&self) -> bool {
         if self.pins.fetch_add(1, Ordering::AcqRel) & CLOSED == 0 {
             return true;
         }
@@ -280,7 +366,8 @@ impl Pinnable for Pool {
         false
     }
 
-    fn unpin(&self) {
+    /// Leaves again.
+    pub(crate) fn unpin(&self) {
         self.pins.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -4,7 +4,7 @@ use dynamic_core::name::Excerpt;
 use dynamic_core::select::{Choice, Standing};
 use dynamic_core::session::Status;
 
-use super::Pool;
+use super::Domain;
 use super::choose::Call;
 use super::snapshot::{Endpoint, Snapshot};
 use crate::vrt::{Counter, Ctx, Tag};
@@ -32,12 +32,12 @@ pub(super) fn session_counter(status: Status) -> Counter {
     }
 }
 
-impl Pool {
+impl Domain {
     /// Counts a choice, and says it where the director is to.
     pub(super) fn account(&self, ctx: Ctx<'_>, choice: &Choice, endpoint: &Endpoint) {
-        self.count(Counter::Picks);
+        self.count(Counter::Selected);
         if endpoint.is_preferred() {
-            self.count(Counter::PicksPreferred);
+            self.count(Counter::SelectedPreferred);
         }
         if choice.spilled {
             self.count(Counter::Spilled);
@@ -48,7 +48,7 @@ impl Pool {
         if choice.elsewhere {
             self.count(Counter::RetriedElsewhere);
         }
-        if self.director.debugging() {
+        if self.config.debugging() {
             self.log_choice(ctx, choice, endpoint);
         }
     }
@@ -77,7 +77,7 @@ impl Pool {
             // Outside of tasks nothing waits.
             _ if snapshot.pending && !ctx.in_task() => "no answer yet".to_owned(),
             _ if snapshot.pending => {
-                let timeout = self.director.settings().first_lookup_timeout.as_secs_f64();
+                let timeout = self.config.settings.first_lookup_timeout.as_secs_f64();
                 format!("no answer within first_lookup_timeout = {timeout}s")
             }
             Refusal::Empty => "the name has no usable address".to_owned(),

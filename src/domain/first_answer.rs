@@ -7,26 +7,31 @@ use crate::sync::lock;
 
 #[derive(Debug, Default)]
 struct State {
-    settled: bool,
+    complete: bool,
     /// When those who wait give up: set by the first of them.
     deadline: Option<Instant>,
 }
 
 /// Whether the first answer is there, and who waits for it.
 #[derive(Debug, Default)]
-pub(super) struct First {
+pub(super) struct FirstAnswer {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-impl First {
+impl FirstAnswer {
     /// The first answer is there: wakes all that wait, together.
-    pub(super) fn settle(&self) {
+    pub(super) fn complete(&self) {
         let mut state = lock(&self.state);
-        if !state.settled {
-            state.settled = true;
+        if !state.complete {
+            state.complete = true;
             self.changed.notify_all();
         }
+    }
+
+    /// Whether the first answer is there, good or bad. Does not wait.
+    pub(super) fn is_complete(&self) -> bool {
+        lock(&self.state).complete
     }
 
     /// Whether the time to wait, which begins with the first use, is over
@@ -35,7 +40,7 @@ impl First {
         let mut state = lock(&self.state);
         let now = Instant::now();
         let deadline = *state.deadline.get_or_insert_with(|| now + timeout);
-        !state.settled && deadline <= now
+        !state.complete && deadline <= now
     }
 
     /// Waits for the first answer, until `timeout` after the first use.
@@ -46,7 +51,7 @@ impl First {
             .deadline
             .get_or_insert_with(|| Instant::now() + timeout);
         loop {
-            if state.settled {
+            if state.complete {
                 return true;
             }
             let left = deadline.saturating_duration_since(Instant::now());

@@ -9,10 +9,9 @@ use dynamic_core::buckets::OwnerTable;
 use dynamic_core::membership::Rank;
 use dynamic_core::name::EndpointId;
 use dynamic_core::select::{Layout, Member};
-use dynamic_core::session::seal::NONCE_LENGTH;
 use dynamic_core::session::{AffinityTable, AffinityTo};
 
-use crate::director::Director;
+use crate::director::Config;
 use crate::vrt::Leaf;
 
 /// The buckets of RFC 3074.
@@ -51,10 +50,9 @@ pub(crate) struct Snapshot {
     pub(super) endpoints: Box<[Endpoint]>,
     pub(super) layout: Layout,
     /// What session keys name.
-    pub(super) affinity: Option<AffinityTable>,
+    pub(super) affinity: Option<Arc<AffinityTable>>,
     /// Who owns which hash bucket.
     pub(super) owners: Option<OwnerTable>,
-    affinity_to: AffinityTo,
     /// Layouts of the groups of several endpoints that session keys name, and
     /// of the owners of each bucket, each built when it is first needed.
     groups: Box<[OnceLock<Layout>]>,
@@ -115,7 +113,6 @@ impl Snapshot {
             layout: Layout::new(&[], 0),
             affinity: None,
             owners: None,
-            affinity_to: AffinityTo::Endpoint,
             groups: Box::default(),
             buckets: Box::default(),
             pending: false,
@@ -123,7 +120,7 @@ impl Snapshot {
     }
 
     /// Prepares all that requests need. `seed` says whose turn it is first.
-    pub(super) fn new(director: &Director, endpoints: Vec<Endpoint>, seed: u64) -> Self {
+    pub(super) fn new(config: &Config, endpoints: Vec<Endpoint>, seed: u64) -> Self {
         let ids: Vec<String> = endpoints.iter().map(Endpoint::id).collect();
         let members: Vec<Member<'_>> = endpoints
             .iter()
@@ -136,8 +133,8 @@ impl Snapshot {
             })
             .collect();
         let layout = Layout::new(&members, seed);
-        layout.prepare(&director.settings().rules);
-        let references = director.references();
+        layout.prepare(&config.settings.rules);
+        let references = &config.references;
         let session = references.session.as_ref().map(|object| object.session());
         let affinity_to = session.map_or(AffinityTo::Endpoint, |s| s.settings().affinity_to());
         let affinity = session.map(|session| match affinity_to {
@@ -172,9 +169,8 @@ impl Snapshot {
         Snapshot {
             endpoints: endpoints.into(),
             layout,
-            affinity,
+            affinity: affinity.map(Arc::new),
             owners,
-            affinity_to,
             groups,
             buckets,
             pending: false,
@@ -200,15 +196,5 @@ impl Snapshot {
     /// `some` in ascending order.
     fn subset(&self, some: &[usize]) -> Layout {
         self.layout.subset(|i| some.binary_search(&i).is_ok())
-    }
-
-    /// The key that binds a client to an endpoint, or to its host.
-    pub(crate) fn session_key(&self, index: usize, nonce: &[u8; NONCE_LENGTH]) -> Option<String> {
-        let endpoint = self.endpoints.get(index)?;
-        let affinity = self.affinity.as_ref()?;
-        match self.affinity_to {
-            AffinityTo::Endpoint => affinity.key(&endpoint.id(), nonce),
-            AffinityTo::Host => affinity.key(&endpoint.host, nonce),
-        }
     }
 }

@@ -1,0 +1,30 @@
+//! One loaded VCL that imports the module: what outlives its directors.
+
+use std::sync::{Arc, Mutex};
+
+use crate::vrt::{Arena, Ctx, Graveyard, VclPtr};
+
+/// One loaded VCL.
+#[derive(Debug)]
+pub(crate) struct Vcl {
+    /// Its identity.
+    pub(crate) ptr: VclPtr,
+    /// The name under which it was loaded.
+    pub(crate) name: String,
+    /// Its leaves that nobody uses any more.
+    pub(crate) graveyard: Arc<Graveyard>,
+    /// Room for its counters.
+    pub(crate) arena: Mutex<Arena>,
+}
+
+impl Vcl {
+    /// The VCL of a LOAD event.
+    pub(crate) fn new(ctx: Ctx<'_>) -> Self {
+        Vcl {
+            ptr: ctx.vcl(),
+            name: ctx.vcl_name(),
+            graveyard: Arc::default(),
+            arena: Mutex::new(Arena::new()),
+        }
+    }
+}
