@@ -313,7 +313,9 @@ impl Domain {
         // lookup, and only while there is room.
         let retry_after = settings.retry_after.as_secs_f64();
         let stay = retry_after + (retry_after / 2.0).max(MIN_STAY);
-        self.first.is_complete() && (crowded || idle > stay.min(usage_timeout))
+        let complete = self.first.is_complete();
+        (crowded && (complete || idle > MIN_STAY))
+            || (complete && idle > stay.min(usage_timeout))
     }
 
     /// A good answer is there: the name exists.
