@@ -11,6 +11,7 @@ mod fault;
 mod files;
 mod message;
 mod plan;
+pub mod regular_file;
 mod resolver;
 mod server;
 mod servers;
