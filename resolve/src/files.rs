@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use dynamic_core::hosts::Hosts;
-use dynamic_core::resolv::ResolvConf;
+use crate::hosts::Hosts;
+use crate::resolv_conf::ResolvConf;
 
 use crate::regular_file::RegularFile;
 

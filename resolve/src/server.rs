@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::name_server::NameServer;
 use dynamic_core::answer::Failure;
-use dynamic_core::resolv::NameServer;
 use hickory_net::NetError;
 use hickory_net::udp::UdpClientStream;
 use hickory_net::xfer::{DnsRequestSender, FirstAnswer};
 use hickory_proto::op::{DnsRequest, DnsRequestOptions, DnsResponse, Message, Query, ResponseCode};
 use tokio::time::{Instant, timeout_at};
 
-use crate::fault::Trouble;
+use crate::fault::ExchangeError;
 use crate::message;
 use crate::settings::Transport;
 use crate::sockets::Sockets;
-use crate::stream::{Dial, Stream};
+use crate::stream::{Connector, Stream};
 
 const DNS_PORT: u16 = 53;
 const TLS_PORT: u16 = 853;
@@ -40,7 +40,7 @@ pub(crate) struct Server {
     channels: Vec<Channel>,
     timeout: Duration,
     /// It does not understand EDNS (RFC 6891, section 7).
-    plain: AtomicBool,
+    no_edns: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -59,13 +59,13 @@ enum Channel {
 
 #[derive(Default)]
 struct State {
-    heard: Option<Instant>,
+    last_answer: Option<Instant>,
     avoid_until: Option<Instant>,
 }
 
 /// How servers are asked.
 #[derive(Clone)]
-pub(crate) struct Manner {
+pub(crate) struct ServerOptions {
     pub(crate) transports: Vec<Transport>,
     /// How long to wait for an answer.
     pub(crate) timeout: Duration,
@@ -74,7 +74,7 @@ pub(crate) struct Manner {
     pub(crate) trust: Arc<crate::tls::Trust>,
 }
 
-impl Manner {
+impl ServerOptions {
     /// Whether a server made for one will do for the other.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.transports == other.transports
@@ -84,34 +84,34 @@ impl Manner {
 }
 
 impl Server {
-    pub(crate) fn new(config: NameServer, manner: &Manner) -> Self {
-        let only_tls = config.tls_name.is_some() && !manner.transports.contains(&Transport::Tls);
+    pub(crate) fn new(config: NameServer, options: &ServerOptions) -> Self {
+        let only_tls = config.tls_name.is_some() && !options.transports.contains(&Transport::Tls);
         let transports: &[Transport] = if only_tls {
             &[Transport::Tls]
         } else {
-            &manner.transports
+            &options.transports
         };
-        let stream = |dial| {
+        let stream = |connector| {
             // One that is silent until the question is asked again is dead.
-            let patience = manner.timeout.mul_f64(0.9);
-            Arc::new(Stream::new(dial, manner.idle, patience))
+            let patience = options.timeout.mul_f64(0.9);
+            Arc::new(Stream::new(connector, options.idle, patience))
         };
         let mut channels = Vec::new();
         for transport in transports {
             channels.push(match transport {
                 Transport::Udp => Channel::Udp {
                     sockets: Sockets::default(),
-                    tcp: stream(Dial::Tcp),
+                    tcp: stream(Connector::Tcp),
                 },
                 Transport::Tcp if matches!(channels.last(), Some(Channel::Udp { .. })) => continue,
-                Transport::Tcp => Channel::Tcp(stream(Dial::Tcp)),
+                Transport::Tcp => Channel::Tcp(stream(Connector::Tcp)),
                 #[cfg(feature = "tls")]
-                Transport::Tls => Channel::Tls(stream(Dial::Tls(crate::tls::Tls::new(
+                Transport::Tls => Channel::Tls(stream(Connector::Tls(crate::tls::Tls::new(
                     config
                         .tls_name
                         .clone()
                         .unwrap_or_else(|| config.address.to_string()),
-                    Arc::clone(&manner.trust),
+                    Arc::clone(&options.trust),
                 )))),
                 #[cfg(not(feature = "tls"))]
                 Transport::Tls => Channel::Tls,
@@ -125,8 +125,8 @@ impl Server {
             address: config.socket_address(port),
             config,
             channels,
-            timeout: manner.timeout,
-            plain: AtomicBool::new(false),
+            timeout: options.timeout,
+            no_edns: AtomicBool::new(false),
             state: Mutex::default(),
         }
     }
@@ -138,8 +138,12 @@ impl Server {
 
     /// Asks until the deadline, over one transport after the other. The
     /// message is a success, and answers the question.
-    pub(crate) async fn ask(&self, query: Query, deadline: Instant) -> Result<Message, Trouble> {
-        let mut trouble = Trouble::from(Failure::NoServers);
+    pub(crate) async fn ask(
+        &self,
+        query: Query,
+        deadline: Instant,
+    ) -> Result<Message, ExchangeError> {
+        let mut error = ExchangeError::from(Failure::NoServers);
         for (index, channel) in self.channels.iter().enumerate() {
             let left = self.channels.len() - index;
             let limit = if left > 1 {
@@ -148,25 +152,25 @@ impl Server {
             } else {
                 deadline
             };
-            trouble = match self.ask_over(channel, &query, limit).await {
+            error = match self.ask_over(channel, &query, limit).await {
                 Ok(message) => {
-                    self.heard();
+                    self.record_answer();
                     return match message::check(&query, &message) {
                         Ok(()) => Ok(message),
-                        Err(failure) => Err(Trouble::of(failure, &message)),
+                        Err(failure) => Err(ExchangeError::of(failure, &message)),
                     };
                 }
-                Err(trouble) => trouble,
+                Err(error) => error,
             };
-            match trouble.failure {
+            match error.failure {
                 Failure::Timeout | Failure::Unreachable => {}
                 _ => {
-                    self.heard();
+                    self.record_answer();
                     break;
                 }
             }
         }
-        Err(trouble)
+        Err(error)
     }
 
     async fn ask_over(
@@ -174,17 +178,17 @@ impl Server {
         channel: &Channel,
         query: &Query,
         limit: Instant,
-    ) -> Result<Message, Trouble> {
-        let plain = self.plain.load(Ordering::Relaxed);
+    ) -> Result<Message, ExchangeError> {
+        let no_edns = self.no_edns.load(Ordering::Relaxed);
         let message = self
-            .exchange(channel, request(query, !plain), limit)
+            .exchange(channel, request(query, !no_edns), limit)
             .await?;
-        if plain || !refuses_edns(&message) {
+        if no_edns || !refuses_edns(&message) {
             return Ok(message);
         }
         let message = self.exchange(channel, request(query, false), limit).await?;
         if !refuses_edns(&message) {
-            self.plain.store(true, Ordering::Relaxed);
+            self.no_edns.store(true, Ordering::Relaxed);
         }
         Ok(message)
     }
@@ -194,7 +198,7 @@ impl Server {
         channel: &Channel,
         request: DnsRequest,
         limit: Instant,
-    ) -> Result<Message, Trouble> {
+    ) -> Result<Message, ExchangeError> {
         let (stream, port) = match channel {
             Channel::Udp { sockets, tcp } => {
                 let address = self.endpoint(DNS_PORT)?;
@@ -213,7 +217,7 @@ impl Server {
             Channel::Tls(stream) => (stream, TLS_PORT),
             #[cfg(not(feature = "tls"))]
             Channel::Tls => {
-                return Err(Trouble {
+                return Err(ExchangeError {
                     failure: Failure::Unreachable,
                     detail: "built without TLS".into(),
                 });
@@ -223,11 +227,11 @@ impl Server {
         match (channel, result) {
             (_, Ok(message)) if !message.metadata.truncation => Ok(message),
             (_, Ok(_)) => Err(Failure::Truncated.into()),
-            (Channel::Udp { .. }, Err(trouble)) => Err(Trouble {
+            (Channel::Udp { .. }, Err(error)) => Err(ExchangeError {
                 failure: Failure::Truncated,
-                detail: format!("{} over TCP {}", trouble.failure, trouble.detail),
+                detail: format!("{} over TCP {}", error.failure, error.detail),
             }),
-            (_, Err(trouble)) => Err(trouble),
+            (_, Err(error)) => Err(error),
         }
     }
 
@@ -236,20 +240,20 @@ impl Server {
         mut stream: UdpClientStream<Sockets>,
         mut request: DnsRequest,
         limit: Instant,
-    ) -> Result<Message, Trouble> {
+    ) -> Result<Message, ExchangeError> {
         request.options_mut().retry_interval = (self.timeout / 3).clamp(RESEND_MIN, RESEND_MAX);
         within(limit, stream.send_message(request).first_answer()).await
     }
 
     /// The address to connect to. A zone (RFC 4007) is looked up each time:
     /// the interface may have come in the meantime.
-    fn endpoint(&self, port: u16) -> Result<SocketAddr, Trouble> {
+    fn endpoint(&self, port: u16) -> Result<SocketAddr, ExchangeError> {
         let mut address = self.config.socket_address(port);
         if let (SocketAddr::V6(address), Some(zone)) = (&mut address, &self.config.zone) {
             let index = zone
                 .parse()
                 .or_else(|_| nix::net::if_::if_nametoindex(zone.as_str()))
-                .map_err(|error| Trouble {
+                .map_err(|error| ExchangeError {
                     failure: Failure::Unreachable,
                     detail: format!("interface {zone}: {error}"),
                 })?;
@@ -258,9 +262,9 @@ impl Server {
         Ok(address)
     }
 
-    fn heard(&self) {
+    fn record_answer(&self) {
         let mut state = self.state();
-        state.heard = Some(Instant::now());
+        state.last_answer = Some(Instant::now());
         state.avoid_until = None;
     }
 
@@ -268,7 +272,10 @@ impl Server {
     /// it answered something else since, the others come first for a while.
     pub(crate) fn unanswered(&self, asked: Instant) {
         let mut state = self.state();
-        if state.heard.is_none_or(|heard| heard < asked) {
+        if state
+            .last_answer
+            .is_none_or(|last_answer| last_answer < asked)
+        {
             state.avoid_until = Some(Instant::now() + AVOID);
         }
     }
@@ -309,7 +316,7 @@ fn refuses_edns(message: &Message) -> bool {
 async fn within(
     limit: Instant,
     exchange: impl Future<Output = Result<DnsResponse, NetError>>,
-) -> Result<Message, Trouble> {
+) -> Result<Message, ExchangeError> {
     match timeout_at(limit, exchange).await {
         Ok(Ok(response)) => Ok(response.into_message()),
         Ok(Err(error)) => Err(error.into()),
