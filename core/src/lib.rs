@@ -5,6 +5,7 @@
 //! arguments. What it decides, the shell (the `vmod_dynamic` crate) performs.
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod answer;
 pub mod buckets;
 pub mod draw;
