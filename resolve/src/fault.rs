@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 
 use dynamic_core::answer::Failure;
 use hickory_net::NetError;
-use hickory_proto::op::{Message, Query};
+use hickory_proto::op::{Query, ResponseCode};
+
+use crate::message;
+use crate::sockets::BareError;
 
 /// The longest detail, in characters: a certificate may have any number of
 /// names.
@@ -72,10 +75,10 @@ pub(crate) struct ExchangeError {
 }
 
 impl ExchangeError {
-    /// The failure that a message tells.
-    pub(crate) fn of(failure: Failure, message: &Message) -> Self {
+    /// The failure of an answer with this response code.
+    pub(crate) fn with_code(failure: Failure, code: ResponseCode) -> Self {
         let detail = match failure {
-            Failure::Unreachable => message.metadata.response_code.to_string(),
+            Failure::ErrorCode => code.to_string(),
             _ => String::new(),
         };
         Self { failure, detail }
@@ -93,6 +96,12 @@ impl From<Failure> for ExchangeError {
 
 impl From<NetError> for ExchangeError {
     fn from(error: NetError) -> Self {
+        if let NetError::Io(error) = &error
+            && let Some(BareError(code)) = BareError::of(error)
+        {
+            let failure = message::error_of(*code).unwrap_or(Failure::Malformed);
+            return Self::with_code(failure, *code);
+        }
         let failure = match error {
             NetError::Timeout => return Failure::Timeout.into(),
             NetError::Truncated => Failure::Truncated,

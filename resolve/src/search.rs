@@ -61,6 +61,9 @@ impl From<Failure> for SearchOutcome {
             Failure::NoData => SearchOutcome::NoData,
             Failure::ServFail
             | Failure::Refused
+            | Failure::FormErr
+            | Failure::NotImp
+            | Failure::ErrorCode
             | Failure::Timeout
             | Failure::Truncated
             | Failure::Malformed

@@ -1,7 +1,7 @@
 //! One server: the ways to ask it, and what is known of its state.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,13 +22,20 @@ use crate::stream::{Connector, Stream};
 const DNS_PORT: u16 = 53;
 const TLS_PORT: u16 = 853;
 
-/// How often a question is sent to one server over UDP, each time from
-/// another port, before its time is over.
+/// How often a question is sent to one server over UDP before its time is
+/// over; the second time without EDNS.
 const SENDS: u8 = 2;
 
 /// When it is sent again: at a third of the timeout, within these bounds.
 const RESEND_MIN: Duration = Duration::from_millis(300);
 const RESEND_MAX: Duration = Duration::from_secs(1);
+
+/// How long a server that rejects EDNS is asked without.
+const NO_EDNS: Duration = Duration::from_secs(3600);
+
+/// How many questions with EDNS in a row a server has to ignore: one can be a
+/// lost datagram.
+const IGNORED: u8 = 2;
 
 /// How long a server that does not answer comes after the others.
 const AVOID: Duration = Duration::from_secs(30);
@@ -39,8 +46,6 @@ pub(crate) struct Server {
     address: SocketAddr,
     channels: Vec<Channel>,
     timeout: Duration,
-    /// It does not understand EDNS (RFC 6891, section 7).
-    no_edns: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -57,9 +62,20 @@ enum Channel {
     Tls,
 }
 
+/// Whether it understands EDNS (RFC 6891, section 7).
+#[derive(Clone, Copy, Default)]
+struct Edns {
+    /// It is asked without until then.
+    off_until: Option<Instant>,
+    /// How often in a row it answered a plain question and not the one with
+    /// EDNS before it.
+    ignored: u8,
+}
+
 #[derive(Default)]
 struct State {
     last_answer: Option<Instant>,
+    edns: Edns,
     avoid_until: Option<Instant>,
 }
 
@@ -126,7 +142,6 @@ impl Server {
             config,
             channels,
             timeout: options.timeout,
-            no_edns: AtomicBool::new(false),
             state: Mutex::default(),
         }
     }
@@ -157,7 +172,10 @@ impl Server {
                     self.record_answer();
                     return match message::check(&query, &message) {
                         Ok(()) => Ok(message),
-                        Err(failure) => Err(ExchangeError::of(failure, &message)),
+                        Err(failure) => Err(ExchangeError::with_code(
+                            failure,
+                            message.metadata.response_code,
+                        )),
                     };
                 }
                 Err(error) => error,
@@ -173,40 +191,79 @@ impl Server {
         Err(error)
     }
 
+    /// Asks with EDNS, and without where the server rejects or ignores that.
     async fn ask_over(
         &self,
         channel: &Channel,
         query: &Query,
         limit: Instant,
     ) -> Result<Message, ExchangeError> {
-        let no_edns = self.no_edns.load(Ordering::Relaxed);
-        let message = self
-            .exchange(channel, request(query, !no_edns), limit)
-            .await?;
-        if no_edns || !refuses_edns(&message) {
-            return Ok(message);
+        if !self.uses_edns() {
+            return self
+                .exchange(channel, request(query, false), SENDS, limit)
+                .await;
         }
-        let message = self.exchange(channel, request(query, false), limit).await?;
-        if !refuses_edns(&message) {
-            self.no_edns.store(true, Ordering::Relaxed);
+        let mut with_edns = pin!(self.exchange(channel, request(query, true), 1, limit));
+        let patience = Instant::now() + self.resend_interval(limit);
+        let first = match channel {
+            Channel::Udp { .. } => timeout_at(patience, &mut with_edns).await.ok(),
+            _ => Some(with_edns.as_mut().await),
+        };
+        let no_edns = self.exchange(channel, request(query, false), SENDS - 1, limit);
+        match first {
+            Some(answer) if !rejects_edns(&answer) => {
+                self.record_edns(answer.is_ok());
+                answer
+            }
+            Some(_) => {
+                let answer = no_edns.await;
+                if answer.is_ok() && !rejects_edns(&answer) {
+                    self.state().edns.off_until = Some(Instant::now() + NO_EDNS);
+                }
+                answer
+            }
+            None => self.race(with_edns, pin!(no_edns)).await,
         }
-        Ok(message)
+    }
+
+    /// Takes the first answer, the one to the question with EDNS or the one to
+    /// the plain question, and keeps in mind which one it was.
+    async fn race(
+        &self,
+        mut with_edns: Pin<&mut impl Future<Output = Result<Message, ExchangeError>>>,
+        mut no_edns: Pin<&mut impl Future<Output = Result<Message, ExchangeError>>>,
+    ) -> Result<Message, ExchangeError> {
+        tokio::select! {
+            biased;
+            answer = &mut with_edns => {
+                if rejects_edns(&answer) || answer.is_err() {
+                    return no_edns.await;
+                }
+                self.record_edns(true);
+                answer
+            }
+            answer = &mut no_edns => {
+                if rejects_edns(&answer) || answer.is_err() {
+                    return with_edns.await;
+                }
+                self.record_edns_ignored();
+                answer
+            }
+        }
     }
 
     async fn exchange(
         &self,
         channel: &Channel,
         request: DnsRequest,
+        sends: u8,
         limit: Instant,
     ) -> Result<Message, ExchangeError> {
         let (stream, port) = match channel {
             Channel::Udp { sockets, tcp } => {
-                let address = self.endpoint(DNS_PORT)?;
-                let stream = UdpClientStream::builder(address, sockets.clone())
-                    .with_timeout(Some(limit.saturating_duration_since(Instant::now())))
-                    .with_max_retries(SENDS)
-                    .build();
-                let message = self.over_udp(stream, request.clone(), limit).await?;
+                let message = self
+                    .over_udp(sockets, request.clone(), sends, limit)
+                    .await?;
                 if !message.metadata.truncation {
                     return Ok(message);
                 }
@@ -235,14 +292,49 @@ impl Server {
         }
     }
 
+    /// Sends a question up to this many times, each time from another port,
+    /// while no answer comes.
     async fn over_udp(
         &self,
-        mut stream: UdpClientStream<Sockets>,
+        sockets: &Sockets,
         mut request: DnsRequest,
+        sends: u8,
         limit: Instant,
     ) -> Result<Message, ExchangeError> {
-        request.options_mut().retry_interval = (self.timeout / 3).clamp(RESEND_MIN, RESEND_MAX);
+        request.options_mut().retry_interval = self.resend_interval(limit);
+        let mut stream = UdpClientStream::builder(self.endpoint(DNS_PORT)?, sockets.clone())
+            .with_timeout(Some(limit.saturating_duration_since(Instant::now())))
+            .with_max_retries(sends)
+            .build();
         within(limit, stream.send_message(request).first_answer()).await
+    }
+
+    /// How long to wait for an answer before the question is sent again.
+    fn resend_interval(&self, limit: Instant) -> Duration {
+        let left = limit.saturating_duration_since(Instant::now());
+        (self.timeout / 3)
+            .clamp(RESEND_MIN, RESEND_MAX)
+            .min(left / 3)
+    }
+
+    fn uses_edns(&self) -> bool {
+        let edns = self.state().edns;
+        edns.off_until.is_none_or(|until| until <= Instant::now())
+    }
+
+    /// A question with EDNS came to an end without a rejection.
+    fn record_edns(&self, answered: bool) {
+        if answered {
+            self.state().edns = Edns::default();
+        }
+    }
+
+    fn record_edns_ignored(&self) {
+        let edns = &mut self.state().edns;
+        edns.ignored = edns.ignored.saturating_add(1);
+        if edns.ignored >= IGNORED {
+            edns.off_until = Some(Instant::now() + NO_EDNS);
+        }
     }
 
     /// The address to connect to. A zone (RFC 4007) is looked up each time:
@@ -306,11 +398,18 @@ fn request(query: &Query, edns: bool) -> DnsRequest {
     DnsRequest::from_query(query.clone(), options)
 }
 
-fn refuses_edns(message: &Message) -> bool {
-    matches!(
-        message.metadata.response_code,
-        ResponseCode::FormErr | ResponseCode::NotImp | ResponseCode::BADVERS
-    )
+fn rejects_edns(answer: &Result<Message, ExchangeError>) -> bool {
+    match answer {
+        Ok(message) => matches!(
+            message.metadata.response_code,
+            // BADVERS has the number of BADSIG.
+            ResponseCode::FormErr
+                | ResponseCode::NotImp
+                | ResponseCode::BADVERS
+                | ResponseCode::BADSIG
+        ),
+        Err(error) => matches!(error.failure, Failure::FormErr | Failure::NotImp),
+    }
 }
 
 async fn within(

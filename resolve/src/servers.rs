@@ -226,7 +226,7 @@ fn weight(failure: Failure) -> u8 {
     match failure {
         Failure::NxDomain | Failure::NoData => 7,
         Failure::ServFail => 6,
-        Failure::Refused => 5,
+        Failure::Refused | Failure::FormErr | Failure::NotImp | Failure::ErrorCode => 5,
         Failure::Truncated => 4,
         Failure::Malformed => 3,
         Failure::Unreachable => 2,

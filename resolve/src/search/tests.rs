@@ -7,11 +7,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-const FAILURES: [Failure; 9] = [
+const FAILURES: [Failure; 12] = [
     Failure::NxDomain,
     Failure::NoData,
     Failure::ServFail,
     Failure::Refused,
+    Failure::FormErr,
+    Failure::NotImp,
+    Failure::ErrorCode,
     Failure::Timeout,
     Failure::Truncated,
     Failure::Malformed,
