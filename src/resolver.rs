@@ -4,8 +4,7 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dynamic_core::resolv::{NameServer, search_domain};
-use dynamic_resolve::{Namespace, Settings, Transport};
+use dynamic_resolve::{NameServer, Namespace, Settings, Transport, search_domain};
 
 use crate::sync::lock;
 use crate::vrt::Handed;

@@ -38,6 +38,12 @@ pub enum Failure {
     ServFail,
     /// The server refused to answer.
     Refused,
+    /// The server did not understand the question.
+    FormErr,
+    /// The server does not support this kind of question.
+    NotImp,
+    /// The server answered with another error code.
+    ErrorCode,
     /// No answer in time.
     Timeout,
     /// The answer was cut off, over TCP too.
@@ -46,7 +52,7 @@ pub enum Failure {
     Malformed,
     /// No name server is configured.
     NoServers,
-    /// The server could not be reached, or answered with another error code.
+    /// The server could not be reached.
     Unreachable,
     /// The lookup was ended by a bug of this module.
     Internal,
@@ -61,6 +67,9 @@ impl Failure {
             Failure::NoData => "NODATA",
             Failure::ServFail => "SERVFAIL",
             Failure::Refused => "REFUSED",
+            Failure::FormErr => "FORMERR",
+            Failure::NotImp => "NOTIMP",
+            Failure::ErrorCode => "ERRORCODE",
             Failure::Timeout => "TIMEOUT",
             Failure::Truncated => "TRUNCATED",
             Failure::Malformed => "MALFORMED",

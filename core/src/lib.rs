@@ -5,17 +5,15 @@
 //! arguments. What it decides, the shell (the `vmod_dynamic` crate) performs.
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod answer;
 pub mod buckets;
 pub mod draw;
-pub mod hosts;
 pub mod membership;
 pub mod name;
 pub mod pin;
 pub mod port;
-pub mod resolv;
 pub mod schedule;
-pub mod search;
 pub mod select;
 pub mod session;
 pub mod settings;

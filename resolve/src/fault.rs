@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 
 use dynamic_core::answer::Failure;
 use hickory_net::NetError;
-use hickory_proto::op::{Message, Query};
+use hickory_proto::op::{Query, ResponseCode};
+
+use crate::message;
+use crate::sockets::BareError;
 
 /// The longest detail, in characters: a certificate may have any number of
 /// names.
@@ -14,7 +17,7 @@ const MAX_DETAIL: usize = 200;
 /// A question that a server did not answer, for the log: its text is one line
 /// of visible ASCII.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ServerFault {
     /// The server.
     pub server: SocketAddr,
     /// The full name that it was asked for.
@@ -27,20 +30,15 @@ pub struct Fault {
     pub detail: String,
 }
 
-impl Fault {
-    pub(crate) fn new(server: SocketAddr, query: &Query, trouble: &Trouble) -> Self {
+impl ServerFault {
+    pub(crate) fn new(server: SocketAddr, query: &Query, error: &ExchangeError) -> Self {
         let name = query.name().to_ascii();
         Self {
             server,
             name: name.strip_suffix('.').unwrap_or(&name).to_owned(),
             record: query.query_type().into(),
-            failure: trouble.failure,
-            detail: trouble
-                .detail
-                .chars()
-                .take(MAX_DETAIL)
-                .map(visible)
-                .collect(),
+            failure: error.failure,
+            detail: error.detail.chars().take(MAX_DETAIL).map(visible).collect(),
         }
     }
 }
@@ -52,7 +50,7 @@ fn visible(character: char) -> char {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ServerFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             server,
@@ -71,23 +69,23 @@ impl fmt::Display for Fault {
 
 /// Why an exchange failed.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct ExchangeError {
     pub(crate) failure: Failure,
     pub(crate) detail: String,
 }
 
-impl Trouble {
-    /// The failure that a message tells.
-    pub(crate) fn of(failure: Failure, message: &Message) -> Self {
+impl ExchangeError {
+    /// The failure of an answer with this response code.
+    pub(crate) fn with_code(failure: Failure, code: ResponseCode) -> Self {
         let detail = match failure {
-            Failure::Unreachable => message.metadata.response_code.to_string(),
+            Failure::ErrorCode => code.to_string(),
             _ => String::new(),
         };
         Self { failure, detail }
     }
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for ExchangeError {
     fn from(failure: Failure) -> Self {
         Self {
             failure,
@@ -96,8 +94,14 @@ impl From<Failure> for Trouble {
     }
 }
 
-impl From<NetError> for Trouble {
+impl From<NetError> for ExchangeError {
     fn from(error: NetError) -> Self {
+        if let NetError::Io(error) = &error
+            && let Some(BareError(code)) = BareError::of(error)
+        {
+            let failure = message::error_of(*code).unwrap_or(Failure::Malformed);
+            return Self::with_code(failure, *code);
+        }
         let failure = match error {
             NetError::Timeout => return Failure::Timeout.into(),
             NetError::Truncated => Failure::Truncated,
@@ -123,15 +127,15 @@ mod tests {
 
     use super::*;
 
-    fn fault(name: &[u8], detail: &str) -> Fault {
+    fn fault(name: &[u8], detail: &str) -> ServerFault {
         let mut name = Name::from_labels([name, b"test"]).unwrap();
         name.set_fqdn(true);
-        let trouble = Trouble {
+        let error = ExchangeError {
             failure: Failure::Unreachable,
             detail: detail.into(),
         };
         let query = Query::query(name, RecordType::AAAA);
-        Fault::new("[2001:db8::1]:53".parse().unwrap(), &query, &trouble)
+        ServerFault::new("[2001:db8::1]:53".parse().unwrap(), &query, &error)
     }
 
     #[test]
@@ -181,7 +185,7 @@ mod tests {
             (NetError::Message("anything"), Failure::Unreachable),
         ] {
             let text = error.to_string();
-            assert_eq!(Trouble::from(error).failure, failure, "{text}");
+            assert_eq!(ExchangeError::from(error).failure, failure, "{text}");
         }
     }
 }

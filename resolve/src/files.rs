@@ -1,16 +1,18 @@
 //! The system's files, read again when they change.
 
-use std::fs::{File, Metadata};
-use std::io::Read;
+use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use dynamic_core::hosts::Hosts;
-use dynamic_core::resolv::ResolvConf;
+use crate::hosts::Hosts;
+use crate::resolv_conf::ResolvConf;
 
-/// No file is read further than this.
+use crate::regular_file::RegularFile;
+
+/// No larger file is read, in octets.
 const MAX_SIZE: u64 = 16 << 20;
 
 /// A change of a file this young may be followed by one that looks the same:
@@ -20,7 +22,8 @@ const UNSETTLED: Duration = Duration::from_secs(3);
 /// The files that say how this system resolves names. Clones share what was
 /// read.
 ///
-/// A file that is missing, or is none, counts as empty; a change is seen at
+/// A file that is missing, not a regular file or larger than 16 MiB counts as
+/// empty; a change is seen at
 /// the next lookup that comes [`recheck`](Self::recheck) after the last look.
 #[derive(Clone, Debug)]
 pub struct SystemFiles {
@@ -142,7 +145,9 @@ impl<T> Watched<T> {
                 return Arc::clone(&seen.value);
             }
             seen.at = now;
-            let stamp = regular(&self.path).map(|metadata| Stamp::of(&metadata));
+            let stamp = std::fs::metadata(&self.path)
+                .ok()
+                .map(|metadata| Stamp::of(&metadata));
             if stamp.is_some() && stamp == seen.stamp {
                 return Arc::clone(&seen.value);
             }
@@ -167,29 +172,21 @@ impl<T> Watched<T> {
     }
 }
 
-/// Opening a pipe could block, and reading a device never end.
-fn regular(path: &Path) -> Option<Metadata> {
-    std::fs::metadata(path).ok().filter(Metadata::is_file)
-}
-
-fn read(path: &Path) -> Option<(String, Option<Stamp>)> {
-    regular(path)?;
-    let file = File::open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    let mut bytes = Vec::new();
-    file.take(MAX_SIZE).read_to_end(&mut bytes).ok()?;
-    let settled = metadata.modified().is_ok_and(|at| {
+fn read(path: &Path) -> io::Result<(String, Option<Stamp>)> {
+    let file = RegularFile::open(path)?;
+    let settled = file.metadata().modified().is_ok_and(|at| {
         SystemTime::now()
             .duration_since(at)
             .is_ok_and(|age| age > UNSETTLED)
     });
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    Some((text, settled.then(|| Stamp::of(&metadata))))
+    let stamp = settled.then(|| Stamp::of(file.metadata()));
+    let octets = file.read(MAX_SIZE)?;
+    Ok((String::from_utf8_lossy(&octets).into_owned(), stamp))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, File};
 
     use super::*;
 
@@ -296,16 +293,19 @@ mod tests {
     }
 
     #[test]
-    fn a_large_file_is_cut_and_bytes_that_are_no_text_do_no_harm() {
+    fn bytes_that_are_no_text_do_no_harm() {
         let place = Place::new(Duration::ZERO);
-        let path = place.dir.path().join("file");
-        fs::write(&path, b"good\n\xff\xfe\n\0\nmore").unwrap();
+        fs::write(place.dir.path().join("file"), b"good\n\xff\xfe\n\0\nmore").unwrap();
         let seen = place.get();
         assert_eq!(seen.len(), 4);
         assert_eq!(seen.first().map(String::as_str), Some("good"));
-        let huge = File::create(&path).unwrap();
-        huge.set_len(MAX_SIZE * 4).unwrap();
-        let text = &place.get()[0];
-        assert_eq!(text.len() as u64, MAX_SIZE);
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_empty() {
+        let place = Place::new(Duration::ZERO);
+        let huge = File::create(place.dir.path().join("file")).unwrap();
+        huge.set_len(MAX_SIZE + 1).unwrap();
+        assert_eq!(place.get(), lines(""));
     }
 }

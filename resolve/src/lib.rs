@@ -1,17 +1,29 @@
-//! Answers one question at a time: the hosts file, the search list, and DNS
-//! over UDP, TCP and TLS.
+//! A stub resolver: the hosts file, the search list, and DNS over UDP, TCP and
+//! TLS.
 //!
-//! It keeps no answers and has no schedule: when to ask again is the caller's.
-//! The rules (what the files say, the search list, what a failure is) are
-//! `dynamic_core`'s; the protocol and its sockets are hickory's; between them,
-//! this crate decides which server is asked when, and for how long.
+//! It keeps no answers and has no schedule: when to ask again is the caller's
+//! decision. Its parts, from the top: [`Resolver`] takes a name through the
+//! hosts file and the search list; the servers of a plan are asked in their
+//! order; each server has its sockets and connections.
+//!
+//! It is built on hickory-proto (messages) and hickory-net (sockets), not on
+//! hickory-resolver, whose lookups do not give what is needed here: an answer
+//! for each address family with its own failure, the server that failed and
+//! why, one deadline for all candidates of the search list, a plain question
+//! for servers that reject EDNS, connected UDP sockets that see a closed port,
+//! and servers with a zone id or a name for TLS.
 #![forbid(unsafe_code)]
 
 mod fault;
 mod files;
+mod hosts;
 mod message;
+mod name_server;
 mod plan;
+pub mod regular_file;
+mod resolv_conf;
 mod resolver;
+mod search;
 mod server;
 mod servers;
 mod settings;
@@ -21,8 +33,10 @@ mod stream;
 #[cfg(feature = "tls")]
 mod tls;
 
-pub use fault::Fault;
+pub use fault::ServerFault;
 pub use files::SystemFiles;
+pub use name_server::{NameServer, NameServerError};
+pub use resolv_conf::search_domain;
 pub use resolver::{Lookup, Resolver};
 pub use settings::{Namespace, Settings, Transport};
 

@@ -134,18 +134,29 @@ pub(crate) fn service(data: &RData) -> Option<SrvRecord> {
 
 /// Whether a message answers the question and is a success.
 pub(crate) fn check(query: &Query, message: &Message) -> Result<(), Failure> {
-    let fits = message.metadata.message_type == MessageType::Response
-        && message.metadata.op_code == OpCode::Query
-        && message.queries.as_slice() == std::slice::from_ref(query);
-    if !fits {
+    let metadata = &message.metadata;
+    if metadata.message_type != MessageType::Response || metadata.op_code != OpCode::Query {
         return Err(Failure::Malformed);
     }
-    match message.metadata.response_code {
-        ResponseCode::NoError => Ok(()),
-        ResponseCode::NXDomain => Err(Failure::NxDomain),
-        ResponseCode::ServFail => Err(Failure::ServFail),
-        ResponseCode::Refused => Err(Failure::Refused),
-        _ => Err(Failure::Unreachable),
+    let error = error_of(metadata.response_code);
+    // A server that could not read the question cannot repeat it.
+    let bare_error = message.queries.is_empty() && !matches!(error, None | Some(Failure::NxDomain));
+    if !bare_error && message.queries.as_slice() != std::slice::from_ref(query) {
+        return Err(Failure::Malformed);
+    }
+    error.map_or(Ok(()), Err)
+}
+
+/// The failure that a response code stands for; `None` is success.
+pub(crate) fn error_of(code: ResponseCode) -> Option<Failure> {
+    match code {
+        ResponseCode::NoError => None,
+        ResponseCode::NXDomain => Some(Failure::NxDomain),
+        ResponseCode::ServFail => Some(Failure::ServFail),
+        ResponseCode::Refused => Some(Failure::Refused),
+        ResponseCode::FormErr => Some(Failure::FormErr),
+        ResponseCode::NotImp => Some(Failure::NotImp),
+        _ => Some(Failure::ErrorCode),
     }
 }
 

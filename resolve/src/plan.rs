@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dynamic_core::resolv::{NameServer, ResolvConf};
+use crate::name_server::NameServer;
+use crate::resolv_conf::ResolvConf;
 
 use crate::files::SystemFiles;
-use crate::server::{Manner, Server};
-use crate::servers::{Budget, Servers};
+use crate::server::{Server, ServerOptions};
+use crate::servers::{QueryBudget, Servers};
 use crate::settings::{Settings, Transport};
 
 const DEFAULT_IDLE: Duration = Duration::from_secs(30);
@@ -23,8 +24,8 @@ pub(crate) struct Plan {
     pub(crate) servers: Servers,
     pub(crate) search: Vec<String>,
     pub(crate) ndots: u8,
-    pub(crate) budget: Budget,
-    manner: Manner,
+    pub(crate) budget: QueryBudget,
+    options: ServerOptions,
 }
 
 impl Plan {
@@ -59,7 +60,7 @@ impl Plan {
         if conf.use_vc && transports == Settings::default().transports {
             transports = vec![Transport::Tcp];
         }
-        let manner = Manner {
+        let options = ServerOptions {
             transports,
             timeout,
             idle: settings.idle_timeout.unwrap_or(DEFAULT_IDLE),
@@ -67,14 +68,14 @@ impl Plan {
             trust: files.trust(),
         };
         let kept = |config: &NameServer| {
-            last.filter(|last| last.manner.same(&manner))
+            last.filter(|last| last.options.same(&options))
                 .and_then(|last| last.servers.iter().find(|it| it.config == *config))
                 .map(Arc::clone)
         };
         let servers = configs
             .iter()
             .map(|config| {
-                kept(config).unwrap_or_else(|| Arc::new(Server::new(config.clone(), &manner)))
+                kept(config).unwrap_or_else(|| Arc::new(Server::new(config.clone(), &options)))
             })
             .collect();
         Self {
@@ -85,11 +86,11 @@ impl Plan {
                 own => own.to_vec(),
             },
             ndots: conf.ndots,
-            budget: Budget {
+            budget: QueryBudget {
                 timeout,
                 attempts: conf.attempts.into(),
             },
-            manner,
+            options,
         }
     }
 

@@ -5,13 +5,13 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::hosts::Hosts;
+use crate::search::{Search, SearchAnswer, SearchOutcome, search_candidates};
 use dynamic_core::answer::{Addresses, Failure, Family, FamilyAnswer, HostAnswer, SrvAnswer};
-use dynamic_core::hosts::Hosts;
-use dynamic_core::search::{Judged, Search, Verdict, search_candidates};
 use hickory_proto::rr::{Name, RData, RecordType};
 use tokio::time::{timeout, timeout_at};
 
-use crate::fault::Fault;
+use crate::fault::ServerFault;
 use crate::files::SystemFiles;
 use crate::message::{self, Chain, Step};
 use crate::plan::Plan;
@@ -35,7 +35,7 @@ pub struct Lookup<A> {
     pub name: String,
     /// Servers that did not answer on the way; there may be some beside a good
     /// answer.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ServerFault>,
 }
 
 impl<A> Lookup<A> {
@@ -88,12 +88,12 @@ impl Resolver {
     /// The addresses of a host.
     ///
     /// `name`: as [`dynamic_core::name::parse`] returns it, no address.
-    /// `rooted`: it is complete, and no search list applies.
+    /// `absolute`: it is complete, and no search list applies.
     ///
     /// Both families are asked at the same time, and each has an answer of its
     /// own. An answer takes at most attempts × timeout for each name of the
     /// search list that is tried, from when a slot is free on.
-    pub async fn host(&self, name: &str, rooted: bool) -> Lookup<HostAnswer> {
+    pub async fn host(&self, name: &str, absolute: bool) -> Lookup<HostAnswer> {
         if is_localhost(name) {
             return self.shared.localhost(name);
         }
@@ -101,16 +101,16 @@ impl Resolver {
         for (index, namespace) in self.shared.settings.namespaces.iter().enumerate() {
             let next = match namespace {
                 Namespace::LocalNames => self.shared.local(name),
-                Namespace::Dns => self.shared.search(name, rooted).await,
+                Namespace::Dns => self.shared.search(name, absolute).await,
             };
             // What the hosts file does not have says less than what DNS says.
             let first = index == 0 || *namespace == Namespace::Dns;
-            if first || next.answer.verdict() == Verdict::Found {
+            if first || next.answer.outcome() == SearchOutcome::Found {
                 let faults = std::mem::take(&mut lookup.faults);
                 lookup = next;
                 lookup.faults.extend(faults);
             }
-            if lookup.answer.verdict() == Verdict::Found {
+            if lookup.answer.outcome() == SearchOutcome::Found {
                 break;
             }
         }
@@ -119,17 +119,17 @@ impl Resolver {
 
     /// The targets of a service (RFC 2782), which the hosts file knows nothing
     /// of. Otherwise as [`host`](Self::host).
-    pub async fn srv(&self, name: &str, rooted: bool) -> Lookup<Result<SrvAnswer, Failure>> {
+    pub async fn srv(&self, name: &str, absolute: bool) -> Lookup<Result<SrvAnswer, Failure>> {
         let settings = &self.shared.settings;
         if is_localhost(name) || !settings.namespaces.contains(&Namespace::Dns) {
             return Lookup::without_query(name, Err(Failure::NxDomain));
         }
-        self.shared.search(name, rooted).await
+        self.shared.search(name, absolute).await
     }
 }
 
 /// What can be looked for in DNS.
-trait Sought: Judged + Send {
+trait DnsLookup: SearchAnswer + Send {
     fn failed(failure: Failure) -> Self;
 
     /// Asks for one full name.
@@ -137,16 +137,16 @@ trait Sought: Judged + Send {
         shared: &Shared,
         plan: &Plan,
         name: &str,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<ServerFault>,
     ) -> impl Future<Output = Self> + Send;
 }
 
-impl Sought for HostAnswer {
+impl DnsLookup for HostAnswer {
     fn failed(failure: Failure) -> Self {
         nothing(failure)
     }
 
-    async fn ask(shared: &Shared, plan: &Plan, name: &str, faults: &mut Vec<Fault>) -> Self {
+    async fn ask(shared: &Shared, plan: &Plan, name: &str, faults: &mut Vec<ServerFault>) -> Self {
         let mut more = Vec::new();
         let (v4, v6) = {
             let mut v4 = pin!(shared.addresses(plan, name, Family::V4, faults));
@@ -170,7 +170,7 @@ impl Sought for HostAnswer {
 /// The answer of the family that is slower: with addresses of the other one at
 /// hand it is not waited for long, as whoever waits can be served.
 async fn slower(other: &FamilyAnswer, answer: impl Future<Output = FamilyAnswer>) -> FamilyAnswer {
-    if other.verdict() != Verdict::Found {
+    if other.outcome() != SearchOutcome::Found {
         return answer.await;
     }
     timeout(GRACE, answer)
@@ -178,12 +178,12 @@ async fn slower(other: &FamilyAnswer, answer: impl Future<Output = FamilyAnswer>
         .unwrap_or(Err(Failure::Timeout))
 }
 
-impl Sought for Result<SrvAnswer, Failure> {
+impl DnsLookup for Result<SrvAnswer, Failure> {
     fn failed(failure: Failure) -> Self {
         Err(failure)
     }
 
-    async fn ask(shared: &Shared, plan: &Plan, name: &str, faults: &mut Vec<Fault>) -> Self {
+    async fn ask(shared: &Shared, plan: &Plan, name: &str, faults: &mut Vec<ServerFault>) -> Self {
         let (records, ttl) = shared
             .question(plan, name, RecordType::SRV, message::service, faults)
             .await?;
@@ -220,14 +220,14 @@ impl Shared {
     }
 
     /// Asks for one candidate of the search list after the other.
-    async fn search<A: Sought>(&self, name: &str, rooted: bool) -> Lookup<A> {
+    async fn search<A: DnsLookup>(&self, name: &str, absolute: bool) -> Lookup<A> {
         let _slot = match &self.parallel {
             Some(slots) => Some(slots.take(name).await),
             None => None,
         };
         let plan = self.plan();
         let mut faults = Vec::new();
-        let mut search = Search::new(search_candidates(name, rooted, &plan.search, plan.ndots));
+        let mut search = Search::new(search_candidates(name, absolute, &plan.search, plan.ndots));
         while let Some(candidate) = search.ask().map(str::to_owned) {
             let answer = A::ask(self, &plan, &candidate, &mut faults).await;
             search.answer(answer);
@@ -254,7 +254,7 @@ impl Shared {
         plan: &Plan,
         name: &str,
         family: Family,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<ServerFault>,
     ) -> FamilyAnswer {
         let record = match family {
             Family::V4 => RecordType::A,
@@ -276,7 +276,7 @@ impl Shared {
         name: &str,
         record: RecordType,
         pick: fn(&RData) -> Option<T>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<ServerFault>,
     ) -> Result<(Vec<T>, Duration), Failure> {
         let Ok(mut full) = Name::from_labels(name.split('.').map(str::as_bytes)) else {
             return Err(Failure::NxDomain);

@@ -1,34 +1,41 @@
 //! One server: the ways to ask it, and what is known of its state.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::name_server::NameServer;
 use dynamic_core::answer::Failure;
-use dynamic_core::resolv::NameServer;
 use hickory_net::NetError;
 use hickory_net::udp::UdpClientStream;
 use hickory_net::xfer::{DnsRequestSender, FirstAnswer};
 use hickory_proto::op::{DnsRequest, DnsRequestOptions, DnsResponse, Message, Query, ResponseCode};
 use tokio::time::{Instant, timeout_at};
 
-use crate::fault::Trouble;
+use crate::fault::ExchangeError;
 use crate::message;
 use crate::settings::Transport;
 use crate::sockets::Sockets;
-use crate::stream::{Dial, Stream};
+use crate::stream::{Connector, Stream};
 
 const DNS_PORT: u16 = 53;
 const TLS_PORT: u16 = 853;
 
-/// How often a question is sent to one server over UDP, each time from
-/// another port, before its time is over.
+/// How often a question is sent to one server over UDP before its time is
+/// over; the second time without EDNS.
 const SENDS: u8 = 2;
 
 /// When it is sent again: at a third of the timeout, within these bounds.
 const RESEND_MIN: Duration = Duration::from_millis(300);
 const RESEND_MAX: Duration = Duration::from_secs(1);
+
+/// How long a server that rejects EDNS is asked without.
+const NO_EDNS: Duration = Duration::from_secs(3600);
+
+/// How many questions with EDNS in a row a server has to ignore: one can be a
+/// lost datagram.
+const IGNORED: u8 = 2;
 
 /// How long a server that does not answer comes after the others.
 const AVOID: Duration = Duration::from_secs(30);
@@ -39,8 +46,6 @@ pub(crate) struct Server {
     address: SocketAddr,
     channels: Vec<Channel>,
     timeout: Duration,
-    /// It does not understand EDNS (RFC 6891, section 7).
-    plain: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -57,15 +62,26 @@ enum Channel {
     Tls,
 }
 
+/// Whether it understands EDNS (RFC 6891, section 7).
+#[derive(Clone, Copy, Default)]
+struct Edns {
+    /// It is asked without until then.
+    off_until: Option<Instant>,
+    /// How often in a row it answered a plain question and not the one with
+    /// EDNS before it.
+    ignored: u8,
+}
+
 #[derive(Default)]
 struct State {
-    heard: Option<Instant>,
+    last_answer: Option<Instant>,
+    edns: Edns,
     avoid_until: Option<Instant>,
 }
 
 /// How servers are asked.
 #[derive(Clone)]
-pub(crate) struct Manner {
+pub(crate) struct ServerOptions {
     pub(crate) transports: Vec<Transport>,
     /// How long to wait for an answer.
     pub(crate) timeout: Duration,
@@ -74,7 +90,7 @@ pub(crate) struct Manner {
     pub(crate) trust: Arc<crate::tls::Trust>,
 }
 
-impl Manner {
+impl ServerOptions {
     /// Whether a server made for one will do for the other.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.transports == other.transports
@@ -84,34 +100,34 @@ impl Manner {
 }
 
 impl Server {
-    pub(crate) fn new(config: NameServer, manner: &Manner) -> Self {
-        let only_tls = config.tls_name.is_some() && !manner.transports.contains(&Transport::Tls);
+    pub(crate) fn new(config: NameServer, options: &ServerOptions) -> Self {
+        let only_tls = config.tls_name.is_some() && !options.transports.contains(&Transport::Tls);
         let transports: &[Transport] = if only_tls {
             &[Transport::Tls]
         } else {
-            &manner.transports
+            &options.transports
         };
-        let stream = |dial| {
+        let stream = |connector| {
             // One that is silent until the question is asked again is dead.
-            let patience = manner.timeout.mul_f64(0.9);
-            Arc::new(Stream::new(dial, manner.idle, patience))
+            let patience = options.timeout.mul_f64(0.9);
+            Arc::new(Stream::new(connector, options.idle, patience))
         };
         let mut channels = Vec::new();
         for transport in transports {
             channels.push(match transport {
                 Transport::Udp => Channel::Udp {
                     sockets: Sockets::default(),
-                    tcp: stream(Dial::Tcp),
+                    tcp: stream(Connector::Tcp),
                 },
                 Transport::Tcp if matches!(channels.last(), Some(Channel::Udp { .. })) => continue,
-                Transport::Tcp => Channel::Tcp(stream(Dial::Tcp)),
+                Transport::Tcp => Channel::Tcp(stream(Connector::Tcp)),
                 #[cfg(feature = "tls")]
-                Transport::Tls => Channel::Tls(stream(Dial::Tls(crate::tls::Tls::new(
+                Transport::Tls => Channel::Tls(stream(Connector::Tls(crate::tls::Tls::new(
                     config
                         .tls_name
                         .clone()
                         .unwrap_or_else(|| config.address.to_string()),
-                    Arc::clone(&manner.trust),
+                    Arc::clone(&options.trust),
                 )))),
                 #[cfg(not(feature = "tls"))]
                 Transport::Tls => Channel::Tls,
@@ -125,8 +141,7 @@ impl Server {
             address: config.socket_address(port),
             config,
             channels,
-            timeout: manner.timeout,
-            plain: AtomicBool::new(false),
+            timeout: options.timeout,
             state: Mutex::default(),
         }
     }
@@ -138,8 +153,12 @@ impl Server {
 
     /// Asks until the deadline, over one transport after the other. The
     /// message is a success, and answers the question.
-    pub(crate) async fn ask(&self, query: Query, deadline: Instant) -> Result<Message, Trouble> {
-        let mut trouble = Trouble::from(Failure::NoServers);
+    pub(crate) async fn ask(
+        &self,
+        query: Query,
+        deadline: Instant,
+    ) -> Result<Message, ExchangeError> {
+        let mut error = ExchangeError::from(Failure::NoServers);
         for (index, channel) in self.channels.iter().enumerate() {
             let left = self.channels.len() - index;
             let limit = if left > 1 {
@@ -148,61 +167,103 @@ impl Server {
             } else {
                 deadline
             };
-            trouble = match self.ask_over(channel, &query, limit).await {
+            error = match self.ask_over(channel, &query, limit).await {
                 Ok(message) => {
-                    self.heard();
+                    self.record_answer();
                     return match message::check(&query, &message) {
                         Ok(()) => Ok(message),
-                        Err(failure) => Err(Trouble::of(failure, &message)),
+                        Err(failure) => Err(ExchangeError::with_code(
+                            failure,
+                            message.metadata.response_code,
+                        )),
                     };
                 }
-                Err(trouble) => trouble,
+                Err(error) => error,
             };
-            match trouble.failure {
+            match error.failure {
                 Failure::Timeout | Failure::Unreachable => {}
                 _ => {
-                    self.heard();
+                    self.record_answer();
                     break;
                 }
             }
         }
-        Err(trouble)
+        Err(error)
     }
 
+    /// Asks with EDNS, and without where the server rejects or ignores that.
     async fn ask_over(
         &self,
         channel: &Channel,
         query: &Query,
         limit: Instant,
-    ) -> Result<Message, Trouble> {
-        let plain = self.plain.load(Ordering::Relaxed);
-        let message = self
-            .exchange(channel, request(query, !plain), limit)
-            .await?;
-        if plain || !refuses_edns(&message) {
-            return Ok(message);
+    ) -> Result<Message, ExchangeError> {
+        if !self.uses_edns() {
+            return self
+                .exchange(channel, request(query, false), SENDS, limit)
+                .await;
         }
-        let message = self.exchange(channel, request(query, false), limit).await?;
-        if !refuses_edns(&message) {
-            self.plain.store(true, Ordering::Relaxed);
+        let mut with_edns = pin!(self.exchange(channel, request(query, true), 1, limit));
+        let patience = Instant::now() + self.resend_interval(limit);
+        let first = match channel {
+            Channel::Udp { .. } => timeout_at(patience, &mut with_edns).await.ok(),
+            _ => Some(with_edns.as_mut().await),
+        };
+        let no_edns = self.exchange(channel, request(query, false), SENDS - 1, limit);
+        match first {
+            Some(answer) if !rejects_edns(&answer) => {
+                self.record_edns(answer.is_ok());
+                answer
+            }
+            Some(_) => {
+                let answer = no_edns.await;
+                if answer.is_ok() && !rejects_edns(&answer) {
+                    self.state().edns.off_until = Some(Instant::now() + NO_EDNS);
+                }
+                answer
+            }
+            None => self.race(with_edns, pin!(no_edns)).await,
         }
-        Ok(message)
+    }
+
+    /// Takes the first answer, the one to the question with EDNS or the one to
+    /// the plain question, and keeps in mind which one it was.
+    async fn race(
+        &self,
+        mut with_edns: Pin<&mut impl Future<Output = Result<Message, ExchangeError>>>,
+        mut no_edns: Pin<&mut impl Future<Output = Result<Message, ExchangeError>>>,
+    ) -> Result<Message, ExchangeError> {
+        tokio::select! {
+            biased;
+            answer = &mut with_edns => {
+                if rejects_edns(&answer) || answer.is_err() {
+                    return no_edns.await;
+                }
+                self.record_edns(true);
+                answer
+            }
+            answer = &mut no_edns => {
+                if rejects_edns(&answer) || answer.is_err() {
+                    return with_edns.await;
+                }
+                self.record_edns_ignored();
+                answer
+            }
+        }
     }
 
     async fn exchange(
         &self,
         channel: &Channel,
         request: DnsRequest,
+        sends: u8,
         limit: Instant,
-    ) -> Result<Message, Trouble> {
+    ) -> Result<Message, ExchangeError> {
         let (stream, port) = match channel {
             Channel::Udp { sockets, tcp } => {
-                let address = self.endpoint(DNS_PORT)?;
-                let stream = UdpClientStream::builder(address, sockets.clone())
-                    .with_timeout(Some(limit.saturating_duration_since(Instant::now())))
-                    .with_max_retries(SENDS)
-                    .build();
-                let message = self.over_udp(stream, request.clone(), limit).await?;
+                let message = self
+                    .over_udp(sockets, request.clone(), sends, limit)
+                    .await?;
                 if !message.metadata.truncation {
                     return Ok(message);
                 }
@@ -213,7 +274,7 @@ impl Server {
             Channel::Tls(stream) => (stream, TLS_PORT),
             #[cfg(not(feature = "tls"))]
             Channel::Tls => {
-                return Err(Trouble {
+                return Err(ExchangeError {
                     failure: Failure::Unreachable,
                     detail: "built without TLS".into(),
                 });
@@ -223,33 +284,68 @@ impl Server {
         match (channel, result) {
             (_, Ok(message)) if !message.metadata.truncation => Ok(message),
             (_, Ok(_)) => Err(Failure::Truncated.into()),
-            (Channel::Udp { .. }, Err(trouble)) => Err(Trouble {
+            (Channel::Udp { .. }, Err(error)) => Err(ExchangeError {
                 failure: Failure::Truncated,
-                detail: format!("{} over TCP {}", trouble.failure, trouble.detail),
+                detail: format!("{} over TCP {}", error.failure, error.detail),
             }),
-            (_, Err(trouble)) => Err(trouble),
+            (_, Err(error)) => Err(error),
         }
     }
 
+    /// Sends a question up to this many times, each time from another port,
+    /// while no answer comes.
     async fn over_udp(
         &self,
-        mut stream: UdpClientStream<Sockets>,
+        sockets: &Sockets,
         mut request: DnsRequest,
+        sends: u8,
         limit: Instant,
-    ) -> Result<Message, Trouble> {
-        request.options_mut().retry_interval = (self.timeout / 3).clamp(RESEND_MIN, RESEND_MAX);
+    ) -> Result<Message, ExchangeError> {
+        request.options_mut().retry_interval = self.resend_interval(limit);
+        let mut stream = UdpClientStream::builder(self.endpoint(DNS_PORT)?, sockets.clone())
+            .with_timeout(Some(limit.saturating_duration_since(Instant::now())))
+            .with_max_retries(sends)
+            .build();
         within(limit, stream.send_message(request).first_answer()).await
+    }
+
+    /// How long to wait for an answer before the question is sent again.
+    fn resend_interval(&self, limit: Instant) -> Duration {
+        let left = limit.saturating_duration_since(Instant::now());
+        (self.timeout / 3)
+            .clamp(RESEND_MIN, RESEND_MAX)
+            .min(left / 3)
+    }
+
+    fn uses_edns(&self) -> bool {
+        let edns = self.state().edns;
+        edns.off_until.is_none_or(|until| until <= Instant::now())
+    }
+
+    /// A question with EDNS came to an end without a rejection.
+    fn record_edns(&self, answered: bool) {
+        if answered {
+            self.state().edns = Edns::default();
+        }
+    }
+
+    fn record_edns_ignored(&self) {
+        let edns = &mut self.state().edns;
+        edns.ignored = edns.ignored.saturating_add(1);
+        if edns.ignored >= IGNORED {
+            edns.off_until = Some(Instant::now() + NO_EDNS);
+        }
     }
 
     /// The address to connect to. A zone (RFC 4007) is looked up each time:
     /// the interface may have come in the meantime.
-    fn endpoint(&self, port: u16) -> Result<SocketAddr, Trouble> {
+    fn endpoint(&self, port: u16) -> Result<SocketAddr, ExchangeError> {
         let mut address = self.config.socket_address(port);
         if let (SocketAddr::V6(address), Some(zone)) = (&mut address, &self.config.zone) {
             let index = zone
                 .parse()
                 .or_else(|_| nix::net::if_::if_nametoindex(zone.as_str()))
-                .map_err(|error| Trouble {
+                .map_err(|error| ExchangeError {
                     failure: Failure::Unreachable,
                     detail: format!("interface {zone}: {error}"),
                 })?;
@@ -258,9 +354,9 @@ impl Server {
         Ok(address)
     }
 
-    fn heard(&self) {
+    fn record_answer(&self) {
         let mut state = self.state();
-        state.heard = Some(Instant::now());
+        state.last_answer = Some(Instant::now());
         state.avoid_until = None;
     }
 
@@ -268,7 +364,10 @@ impl Server {
     /// it answered something else since, the others come first for a while.
     pub(crate) fn unanswered(&self, asked: Instant) {
         let mut state = self.state();
-        if state.heard.is_none_or(|heard| heard < asked) {
+        if state
+            .last_answer
+            .is_none_or(|last_answer| last_answer < asked)
+        {
             state.avoid_until = Some(Instant::now() + AVOID);
         }
     }
@@ -299,17 +398,24 @@ fn request(query: &Query, edns: bool) -> DnsRequest {
     DnsRequest::from_query(query.clone(), options)
 }
 
-fn refuses_edns(message: &Message) -> bool {
-    matches!(
-        message.metadata.response_code,
-        ResponseCode::FormErr | ResponseCode::NotImp | ResponseCode::BADVERS
-    )
+fn rejects_edns(answer: &Result<Message, ExchangeError>) -> bool {
+    match answer {
+        Ok(message) => matches!(
+            message.metadata.response_code,
+            // BADVERS has the number of BADSIG.
+            ResponseCode::FormErr
+                | ResponseCode::NotImp
+                | ResponseCode::BADVERS
+                | ResponseCode::BADSIG
+        ),
+        Err(error) => matches!(error.failure, Failure::FormErr | Failure::NotImp),
+    }
 }
 
 async fn within(
     limit: Instant,
     exchange: impl Future<Output = Result<DnsResponse, NetError>>,
-) -> Result<Message, Trouble> {
+) -> Result<Message, ExchangeError> {
     match timeout_at(limit, exchange).await {
         Ok(Ok(response)) => Ok(response.into_message()),
         Ok(Err(error)) => Err(error.into()),

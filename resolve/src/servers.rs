@@ -11,7 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use hickory_proto::op::{Message, Query};
 use tokio::time::{Instant, sleep_until};
 
-use crate::fault::{Fault, Trouble};
+use crate::fault::{ExchangeError, ServerFault};
 use crate::server::Server;
 
 /// No more faults than this are told of one lookup and family.
@@ -26,14 +26,14 @@ pub(crate) struct Servers {
 
 /// How long one question may take.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
+pub(crate) struct QueryBudget {
     /// How long to wait until the question is asked again.
     pub(crate) timeout: Duration,
     /// How often it is asked, at least 1.
     pub(crate) attempts: u32,
 }
 
-impl Budget {
+impl QueryBudget {
     /// When it is over.
     pub(crate) fn deadline(self) -> Instant {
         Instant::now() + self.timeout.saturating_mul(self.attempts)
@@ -69,42 +69,42 @@ impl Servers {
     pub(crate) async fn ask(
         &self,
         query: &Query,
-        budget: Budget,
+        budget: QueryBudget,
         deadline: Instant,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<ServerFault>,
     ) -> Result<Message, Failure> {
         let mut calls = self.schedule(budget);
         let mut called: Vec<Call> = Vec::new();
         let mut failed = Failure::NoServers;
-        let mut flights = FuturesUnordered::new();
+        let mut in_flight = FuturesUnordered::new();
         let mut attempt = 0;
         let outcome = loop {
             let next = calls.front().map(|call| call.at);
-            if flights.is_empty() && next.is_none() {
+            if in_flight.is_empty() && next.is_none() {
                 break Err(failed);
             }
             tokio::select! {
                 biased;
-                Some((index, result)) = flights.next(), if !flights.is_empty() => {
+                Some((index, result)) = in_flight.next(), if !in_flight.is_empty() => {
                     if let Some(at) = called.iter().position(|call| call.server == index) {
                         called.remove(at);
                     }
                     match result {
                         Ok(message) => break Ok(message),
-                        Err(Trouble { failure: Failure::NxDomain, .. }) => {
+                        Err(ExchangeError { failure: Failure::NxDomain, .. }) => {
                             break Err(Failure::NxDomain);
                         }
-                        Err(trouble) => {
-                            let failure = trouble.failure;
+                        Err(error) => {
+                            let failure = error.failure;
                             failed = worse(failed, failure);
-                            self.tell(faults, index, query, &trouble);
+                            self.record_fault(faults, index, query, &error);
                             if failure == Failure::Unreachable {
                                 self.server(index).inspect(|it| it.unanswered(Instant::now()));
                             }
                             if !matches!(failure, Failure::Timeout | Failure::Malformed) {
                                 calls.retain(|call| call.server != index);
                             }
-                            hurry(&mut calls, attempt, flights.is_empty());
+                            bring_forward(&mut calls, attempt, in_flight.is_empty());
                         }
                     }
                 }
@@ -116,7 +116,7 @@ impl Servers {
                         call.at = Instant::now();
                         called.push(call);
                         let (server, query) = (Arc::clone(server), query.clone());
-                        flights.push(async move {
+                        in_flight.push(async move {
                             (call.server, server.ask(query, deadline).await)
                         });
                     }
@@ -125,7 +125,7 @@ impl Servers {
                     for index in 0..self.servers.len() {
                         if called.iter().any(|call| call.server == index) {
                             failed = worse(failed, Failure::Timeout);
-                            self.tell(faults, index, query, &Failure::Timeout.into());
+                            self.record_fault(faults, index, query, &Failure::Timeout.into());
                         }
                     }
                     break Err(failed);
@@ -143,7 +143,7 @@ impl Servers {
     }
 
     /// When to call whom.
-    fn schedule(&self, budget: Budget) -> VecDeque<Call> {
+    fn schedule(&self, budget: QueryBudget) -> VecDeque<Call> {
         let now = Instant::now();
         let order = self.order();
         let mut calls = VecDeque::new();
@@ -178,7 +178,7 @@ impl Servers {
     }
 
     /// How long a server has before the next one is called as well.
-    fn share(&self, budget: Budget) -> Duration {
+    fn share(&self, budget: QueryBudget) -> Duration {
         budget.timeout / u32::try_from(self.servers.len()).unwrap_or(u32::MAX).max(1)
     }
 
@@ -186,11 +186,17 @@ impl Servers {
         self.servers.get(index)
     }
 
-    fn tell(&self, faults: &mut Vec<Fault>, index: usize, query: &Query, trouble: &Trouble) {
+    fn record_fault(
+        &self,
+        faults: &mut Vec<ServerFault>,
+        index: usize,
+        query: &Query,
+        error: &ExchangeError,
+    ) {
         let Some(server) = self.server(index) else {
             return;
         };
-        let fault = Fault::new(server.address(), query, trouble);
+        let fault = ServerFault::new(server.address(), query, error);
         if faults.len() < MAX_FAULTS && !faults.contains(&fault) {
             faults.push(fault);
         }
@@ -199,7 +205,7 @@ impl Servers {
 
 /// After a failure: the next call of the same attempt is due now; that of the
 /// next attempt only where nothing is under way any more.
-fn hurry(calls: &mut VecDeque<Call>, attempt: u32, idle: bool) {
+fn bring_forward(calls: &mut VecDeque<Call>, attempt: u32, idle: bool) {
     if let Some(next) = calls.front_mut()
         && (next.attempt == attempt || idle)
     {
@@ -220,7 +226,7 @@ fn weight(failure: Failure) -> u8 {
     match failure {
         Failure::NxDomain | Failure::NoData => 7,
         Failure::ServFail => 6,
-        Failure::Refused => 5,
+        Failure::Refused | Failure::FormErr | Failure::NotImp | Failure::ErrorCode => 5,
         Failure::Truncated => 4,
         Failure::Malformed => 3,
         Failure::Unreachable => 2,

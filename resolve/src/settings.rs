@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dynamic_core::resolv::NameServer;
+use crate::name_server::NameServer;
 
 /// How to ask a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +37,7 @@ pub struct Settings {
     /// The servers, asked in this order; take the place of the system's.
     pub nameservers: Vec<NameServer>,
     /// The search list in canonical form
-    /// ([`search_domain`](dynamic_core::resolv::search_domain)); takes the
+    /// ([`search_domain`](crate::search_domain)); takes the
     /// place of the system's.
     pub search: Vec<String>,
     /// The transports, the first one first; the next one is used where a

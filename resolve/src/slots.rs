@@ -5,16 +5,16 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// How many doubtful names are remembered; with more, all are forgotten.
-const MAX_DOUBTFUL: usize = 65_536;
+/// How many unresponsive names are remembered; with more, all are forgotten.
+const MAX_UNRESPONSIVE: usize = 65_536;
 
 /// Slots of which names that got no answer last time take half at most, so
 /// that a zone nobody answers for does not hold up the others.
 #[derive(Debug)]
 pub(crate) struct Slots {
     all: Semaphore,
-    for_doubtful: Semaphore,
-    doubtful: Mutex<HashSet<String>>,
+    for_unresponsive: Semaphore,
+    unresponsive: Mutex<HashSet<String>>,
 }
 
 /// A slot, given back when dropped.
@@ -29,17 +29,17 @@ impl Slots {
         let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             all: Semaphore::new(limit),
-            for_doubtful: Semaphore::new((limit / 2).max(1)),
-            doubtful: Mutex::default(),
+            for_unresponsive: Semaphore::new((limit / 2).max(1)),
+            unresponsive: Mutex::default(),
         }
     }
 
     /// Waits for a slot; first come, first served.
     pub(crate) async fn take(&self, name: &str) -> Slot<'_> {
-        let doubtful = self.names().contains(name);
+        let unresponsive = self.names().contains(name);
         // The semaphores are never closed.
-        let lane = if doubtful {
-            self.for_doubtful.acquire().await.ok()
+        let lane = if unresponsive {
+            self.for_unresponsive.acquire().await.ok()
         } else {
             None
         };
@@ -54,7 +54,7 @@ impl Slots {
         if !unanswered {
             names.remove(name);
         } else if !names.contains(name) {
-            if names.len() >= MAX_DOUBTFUL {
+            if names.len() >= MAX_UNRESPONSIVE {
                 names.clear();
             }
             names.insert(name.to_owned());
@@ -62,7 +62,9 @@ impl Slots {
     }
 
     fn names(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
-        self.doubtful.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unresponsive
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,9 +132,9 @@ mod tests {
     #[test]
     fn the_memory_for_names_is_bounded() {
         let slots = Slots::new(1);
-        for number in 0..=MAX_DOUBTFUL {
+        for number in 0..=MAX_UNRESPONSIVE {
             slots.note(&number.to_string(), true);
         }
-        assert!(slots.names().len() <= MAX_DOUBTFUL);
+        assert!(slots.names().len() <= MAX_UNRESPONSIVE);
     }
 }

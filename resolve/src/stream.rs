@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes a connection to a server.
 #[derive(Debug)]
-pub(crate) enum Dial {
+pub(crate) enum Connector {
     /// TCP alone.
     Tcp,
     /// TLS over TCP.
@@ -37,7 +37,7 @@ pub(crate) enum Dial {
 
 /// A server's connection.
 pub(crate) struct Stream {
-    dial: Dial,
+    connector: Connector,
     idle: Duration,
     /// A connection that owes an answer and is silent for this long is dead.
     patience: Duration,
@@ -54,18 +54,18 @@ struct Connection {
 
 /// What happens on a connection.
 struct Usage {
-    flights: usize,
+    in_flight: usize,
     /// The last answer, or the first question since nothing was under way.
-    heard: Instant,
+    last_answer: Instant,
     /// The last time that a question ended.
     used: Instant,
     dead: bool,
 }
 
 impl Stream {
-    pub(crate) fn new(dial: Dial, idle: Duration, patience: Duration) -> Self {
+    pub(crate) fn new(connector: Connector, idle: Duration, patience: Duration) -> Self {
         Self {
-            dial,
+            connector,
             idle,
             patience,
             sockets: Sockets::default(),
@@ -90,7 +90,7 @@ impl Stream {
                 return Ok(response);
             }
         }
-        let connection = self.dial(server).await?;
+        let connection = self.connect(server).await?;
         connection.ask(request, self.patience).await
     }
 
@@ -102,7 +102,7 @@ impl Stream {
             return Ok(connection.clone());
         }
         *open = None;
-        let connection = self.dial(server).await?;
+        let connection = self.connect(server).await?;
         *open = Some(connection.clone());
         tokio::spawn(close_when_idle(
             Arc::downgrade(self),
@@ -112,15 +112,15 @@ impl Stream {
         Ok(connection)
     }
 
-    async fn dial(&self, server: SocketAddr) -> Result<Connection, NetError> {
-        match &self.dial {
-            Dial::Tcp => {
+    async fn connect(&self, server: SocketAddr) -> Result<Connection, NetError> {
+        match &self.connector {
+            Connector::Tcp => {
                 let (opening, handle) =
                     TcpClientStream::new(server, None, Some(GIVE_UP), self.sockets.clone());
                 Connection::open(opening, handle).await
             }
             #[cfg(feature = "tls")]
-            Dial::Tls(tls) => {
+            Connector::Tls(tls) => {
                 let (opening, handle) = hickory_net::tls::tls_client_connect(
                     server,
                     tls.name()?,
@@ -147,8 +147,8 @@ impl Connection {
             exchange,
             task: Arc::new(tokio::spawn(background)),
             usage: Arc::new(Mutex::new(Usage {
-                flights: 0,
-                heard: now,
+                in_flight: 0,
+                last_answer: now,
                 used: now,
                 dead: false,
             })),
@@ -177,7 +177,7 @@ impl Connection {
 
 impl Usage {
     fn silent(&self, patience: Duration) -> bool {
-        self.flights > 0 && self.heard.elapsed() >= patience
+        self.in_flight > 0 && self.last_answer.elapsed() >= patience
     }
 }
 
@@ -190,10 +190,10 @@ struct Flight {
 impl Flight {
     fn begin(connection: &Connection, patience: Duration) -> Self {
         let mut usage = usage(&connection.usage);
-        if usage.flights == 0 {
-            usage.heard = Instant::now();
+        if usage.in_flight == 0 {
+            usage.last_answer = Instant::now();
         }
-        usage.flights += 1;
+        usage.in_flight += 1;
         Self {
             usage: Arc::clone(&connection.usage),
             patience,
@@ -201,7 +201,7 @@ impl Flight {
     }
 
     fn answered(self) {
-        usage(&self.usage).heard = Instant::now();
+        usage(&self.usage).last_answer = Instant::now();
     }
 }
 
@@ -211,7 +211,7 @@ impl Drop for Flight {
         if usage.silent(self.patience) {
             usage.dead = true;
         }
-        usage.flights = usage.flights.saturating_sub(1);
+        usage.in_flight = usage.in_flight.saturating_sub(1);
         usage.used = Instant::now();
     }
 }
@@ -238,7 +238,7 @@ async fn close_when_idle(stream: Weak<Stream>, watched: Weak<Mutex<Usage>>, idle
         let mut open = stream.open.lock().await;
         let unused = {
             let usage = usage(&connection);
-            usage.flights == 0 && usage.used.elapsed() >= idle
+            usage.in_flight == 0 && usage.used.elapsed() >= idle
         };
         if unused {
             if open

@@ -314,8 +314,7 @@ impl Domain {
         let retry_after = settings.retry_after.as_secs_f64();
         let stay = retry_after + (retry_after / 2.0).max(MIN_STAY);
         let complete = self.first.is_complete();
-        (crowded && (complete || idle > MIN_STAY))
-            || (complete && idle > stay.min(usage_timeout))
+        (crowded && (complete || idle > MIN_STAY)) || (complete && idle > stay.min(usage_timeout))
     }
 
     /// A good answer is there: the name exists.

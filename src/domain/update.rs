@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dynamic_core::answer::{Failure, Family, HostAnswer, SrvAnswer};
 use dynamic_core::schedule::{Timing, refresh_after, retry_after, settle};
-use dynamic_resolve::Fault;
+use dynamic_resolve::ServerFault;
 
 use super::publish::{Key, Progress};
 use super::targets::{self, Ask, SourceId};
@@ -35,7 +35,7 @@ pub(crate) struct Asked<'f> {
     /// A number in 0..1, to spread refreshes.
     pub(crate) jitter: f64,
     /// Which servers did what instead of answering.
-    pub(crate) faults: &'f [Fault],
+    pub(crate) faults: &'f [ServerFault],
 }
 
 impl Asked<'_> {
@@ -45,7 +45,7 @@ impl Asked<'_> {
         let mut told: Vec<SocketAddr> = Vec::new();
         let mut text = String::new();
         for fault in self.faults.iter().filter(|f| f.record == record) {
-            let Fault { server, detail, .. } = fault;
+            let ServerFault { server, detail, .. } = fault;
             if told.len() == MOST || told.contains(server) {
                 continue;
             }

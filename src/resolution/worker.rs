@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
-use dynamic_resolve::{Fault, Resolver, Settings, SystemFiles};
+use dynamic_resolve::{Resolver, ServerFault, Settings, SystemFiles};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use litemap::LiteMap;
@@ -91,7 +91,7 @@ impl Answer {
 }
 
 /// What a lookup came to, and which servers did what instead of answering.
-type Outcome = (Answer, Vec<Fault>);
+type Outcome = (Answer, Vec<ServerFault>);
 
 /// All that the thread has.
 pub(super) struct Worker<'t> {

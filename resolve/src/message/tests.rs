@@ -182,15 +182,32 @@ fn response_codes_are_told_apart() {
         (ResponseCode::NXDomain, Failure::NxDomain),
         (ResponseCode::ServFail, Failure::ServFail),
         (ResponseCode::Refused, Failure::Refused),
-        (ResponseCode::FormErr, Failure::Unreachable),
-        (ResponseCode::NotImp, Failure::Unreachable),
-        (ResponseCode::YXDomain, Failure::Unreachable),
-        (ResponseCode::NotAuth, Failure::Unreachable),
-        (ResponseCode::Unknown(3000), Failure::Unreachable),
+        (ResponseCode::FormErr, Failure::FormErr),
+        (ResponseCode::NotImp, Failure::NotImp),
+        (ResponseCode::YXDomain, Failure::ErrorCode),
+        (ResponseCode::NotAuth, Failure::ErrorCode),
+        (ResponseCode::Unknown(3000), Failure::ErrorCode),
     ] {
         let mut chain = chain("a.test.");
         // An answer beside an error is not used.
         let mut message = answer(&chain, vec![a("a.test.", 10, 1)]);
+        message.metadata.response_code = code;
+        assert_eq!(chain.read(&message, address), Err(failure), "{code}");
+    }
+}
+
+/// A server that could not read the question does not repeat it.
+#[test]
+fn an_error_code_needs_no_question_but_nxdomain_does() {
+    for (code, failure) in [
+        (ResponseCode::FormErr, Failure::FormErr),
+        (ResponseCode::ServFail, Failure::ServFail),
+        (ResponseCode::NXDomain, Failure::Malformed),
+        (ResponseCode::NoError, Failure::Malformed),
+    ] {
+        let mut chain = chain("a.test.");
+        let mut message = answer(&chain, Vec::new());
+        message.queries.clear();
         message.metadata.response_code = code;
         assert_eq!(chain.read(&message, address), Err(failure), "{code}");
     }

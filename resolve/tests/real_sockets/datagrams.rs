@@ -14,14 +14,20 @@ use crate::support::{Dns, ENDLESS, LONG, family, name_server, one, resolver, set
 
 /// A server that answers each question so.
 async fn server(answer: impl Fn(&Message) -> Message + Send + 'static) -> Resolver {
+    packet_server(move |question| Some(answer(question).to_vec().unwrap())).await
+}
+
+/// A server that sends this packet for each question, or none.
+async fn packet_server(answer: impl Fn(&Message) -> Option<Vec<u8>> + Send + 'static) -> Resolver {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();
     tokio::spawn(async move {
         let mut buffer = [0; 2048];
         while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
             let question = Message::from_vec(&buffer[..length]).unwrap();
-            let packet = answer(&question).to_vec().unwrap();
-            socket.send_to(&packet, from).await.unwrap();
+            if let Some(packet) = answer(&question) {
+                socket.send_to(&packet, from).await.unwrap();
+            }
         }
     });
     resolver(Settings {
@@ -47,28 +53,97 @@ fn address(question: &Message) -> Message {
     message
 }
 
+/// A header alone, as old servers answer what they do not understand.
+fn bare(question: &Message, code: ResponseCode) -> Vec<u8> {
+    let [high, low] = question.metadata.id.to_be_bytes();
+    vec![high, low, 0x81, 0x80 | code.low(), 0, 0, 0, 0, 0, 0, 0, 0]
+}
+
+fn rejection(question: &Message, code: ResponseCode) -> Vec<u8> {
+    let mut message = reply(question);
+    message.metadata.response_code = code;
+    message.edns.clone_from(&question.edns);
+    message.to_vec().unwrap()
+}
+
+fn plain_rejection(question: &Message, code: ResponseCode) -> Vec<u8> {
+    let mut message = reply(question);
+    message.metadata.response_code = code;
+    message.to_vec().unwrap()
+}
+
+type Reject = fn(&Message) -> Option<Vec<u8>>;
+
 #[tokio::test]
-async fn a_server_that_knows_no_edns_is_asked_without() {
-    for code in [ResponseCode::FormErr, ResponseCode::NotImp] {
-        let refused = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&refused);
-        let resolver = server(move |question| {
+async fn a_server_that_rejects_edns_is_asked_without_from_then_on() {
+    let modes: [(&str, Reject); 6] = [
+        ("FORMERR", |it| {
+            Some(plain_rejection(it, ResponseCode::FormErr))
+        }),
+        ("NOTIMP", |it| {
+            Some(plain_rejection(it, ResponseCode::NotImp))
+        }),
+        ("BADVERS", |it| Some(rejection(it, ResponseCode::BADVERS))),
+        ("bare FORMERR", |it| Some(bare(it, ResponseCode::FormErr))),
+        ("bare NOTIMP", |it| Some(bare(it, ResponseCode::NotImp))),
+        ("silence", |_| None),
+    ];
+    for (mode, reject) in modes {
+        let rejected = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&rejected);
+        let resolver = packet_server(move |question| {
             if question.edns.is_none() {
-                return address(question);
+                return Some(address(question).to_vec().unwrap());
             }
             count.fetch_add(1, Ordering::Relaxed);
-            let mut message = reply(question);
-            message.metadata.response_code = code;
-            message
+            reject(question)
         })
         .await;
         for _ in 0..4 {
             let lookup = soon(resolver.host("a.test", false)).await;
-            assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
-            assert_eq!(lookup.answer.v6, Err(Failure::NoData));
+            assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"), "{mode}");
+            assert_eq!(lookup.answer.v6, Err(Failure::NoData), "{mode}");
         }
         // Both families' first questions found out.
-        assert_eq!(refused.load(Ordering::Relaxed), 2);
+        assert_eq!(rejected.load(Ordering::Relaxed), 2, "{mode}");
+    }
+}
+
+/// One lost datagram says nothing about EDNS.
+#[tokio::test]
+async fn a_server_that_understands_edns_is_asked_with_it_after_a_loss() {
+    let questions = Arc::new(AtomicUsize::new(0));
+    let plain = Arc::new(AtomicUsize::new(0));
+    let (count, count_plain) = (Arc::clone(&questions), Arc::clone(&plain));
+    let resolver = packet_server(move |question| {
+        if question.edns.is_none() {
+            count_plain.fetch_add(1, Ordering::Relaxed);
+        }
+        let lost = count.fetch_add(1, Ordering::Relaxed) == 0;
+        (!lost).then(|| address(question).to_vec().unwrap())
+    })
+    .await;
+    for _ in 0..4 {
+        let lookup = soon(resolver.host("a.test", false)).await;
+        assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
+    }
+    assert_eq!(questions.load(Ordering::Relaxed), 9);
+    assert_eq!(plain.load(Ordering::Relaxed), 1);
+}
+
+/// Old servers answer like this; it is no reason to wait for more.
+#[tokio::test]
+async fn a_header_with_an_error_code_alone_is_an_answer() {
+    for (code, failure) in [
+        (ResponseCode::FormErr, Failure::FormErr),
+        (ResponseCode::NotImp, Failure::NotImp),
+        (ResponseCode::ServFail, Failure::ServFail),
+        (ResponseCode::Refused, Failure::Refused),
+    ] {
+        let resolver = packet_server(move |question| Some(bare(question, code))).await;
+        let lookup = soon(resolver.host("a.test", false)).await;
+        assert_eq!(lookup.answer.v4, Err(failure));
+        assert_eq!(lookup.answer.v6, Err(failure));
     }
 }
 

@@ -38,7 +38,7 @@ async fn the_next_server_is_asked_when_one_fails() {
     for (mode, failure) in [
         ("servfail", Failure::ServFail),
         ("refused", Failure::Refused),
-        ("notimp", Failure::Unreachable),
+        ("notimp", Failure::NotImp),
         ("tc-always", Failure::Truncated),
         ("garbage", Failure::Malformed),
     ] {

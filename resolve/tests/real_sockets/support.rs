@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dynamic_core::answer::{Failure, FamilyAnswer, HostAnswer};
-use dynamic_core::resolv::NameServer;
+use dynamic_resolve::NameServer;
 use dynamic_resolve::{Namespace, Resolver, Settings, SystemFiles, Transport};
 use testdns::Server;
 

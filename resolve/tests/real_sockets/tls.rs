@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dynamic_core::answer::Failure;
-use dynamic_core::resolv::NameServer;
+use dynamic_resolve::NameServer;
 use dynamic_resolve::{Lookup, Resolver, Settings, SystemFiles, Transport};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::process::Command;

@@ -1,20 +1,25 @@
 //! The search list: which full names a name stands for, and which of their
 //! answers counts.
 
-use crate::answer::{Failure, FamilyAnswer, HostAnswer, SrvAnswer};
-use crate::name::MAX_NAME;
+use dynamic_core::answer::{Failure, FamilyAnswer, HostAnswer, SrvAnswer};
+use dynamic_core::name::MAX_NAME;
 
 /// The full names that a name stands for, in the order in which they are
 /// asked, without trailing dots and without duplicates.
 ///
 /// As the C library does it: a name that was written with a trailing dot
-/// (`rooted`) is asked alone; one with at least `ndots` dots as it is and then
+/// (`absolute`) is asked alone; one with at least `ndots` dots as it is and then
 /// with each domain; one with fewer the other way round. Names that are too
 /// long are left out, so that the result may be empty.
 #[must_use]
-pub fn search_candidates(name: &str, rooted: bool, search: &[String], ndots: u8) -> Vec<String> {
+pub(crate) fn search_candidates(
+    name: &str,
+    absolute: bool,
+    search: &[String],
+    ndots: u8,
+) -> Vec<String> {
     let dots = name.bytes().filter(|byte| *byte == b'.').count();
-    let list = if rooted { &[] } else { search };
+    let list = if absolute { &[] } else { search };
     let as_is_first = dots >= usize::from(ndots);
     let as_is = |wanted: bool| wanted.then(|| name.to_owned());
     let joined = list.iter().map(|domain| match domain.as_str() {
@@ -37,7 +42,7 @@ pub fn search_candidates(name: &str, rooted: bool, search: &[String], ndots: u8)
 
 /// What an answer means for the rest of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum SearchOutcome {
     /// There is something to use: stop.
     Found,
     /// The name exists and has nothing of the kind: go on.
@@ -49,56 +54,59 @@ pub enum Verdict {
     Unknown,
 }
 
-impl From<Failure> for Verdict {
+impl From<Failure> for SearchOutcome {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::NxDomain => Verdict::NxDomain,
-            Failure::NoData => Verdict::NoData,
+            Failure::NxDomain => SearchOutcome::NxDomain,
+            Failure::NoData => SearchOutcome::NoData,
             Failure::ServFail
             | Failure::Refused
+            | Failure::FormErr
+            | Failure::NotImp
+            | Failure::ErrorCode
             | Failure::Timeout
             | Failure::Truncated
             | Failure::Malformed
             | Failure::NoServers
             | Failure::Unreachable
-            | Failure::Internal => Verdict::Unknown,
+            | Failure::Internal => SearchOutcome::Unknown,
         }
     }
 }
 
 /// An answer that a search can judge.
-pub trait Judged {
+pub(crate) trait SearchAnswer {
     /// What it means for the rest of the search.
-    fn verdict(&self) -> Verdict;
+    fn outcome(&self) -> SearchOutcome;
 }
 
-impl Judged for FamilyAnswer {
-    fn verdict(&self) -> Verdict {
+impl SearchAnswer for FamilyAnswer {
+    fn outcome(&self) -> SearchOutcome {
         match self {
-            Ok(found) if found.addresses.is_empty() => Verdict::NoData,
-            Ok(_) => Verdict::Found,
+            Ok(found) if found.addresses.is_empty() => SearchOutcome::NoData,
+            Ok(_) => SearchOutcome::Found,
             Err(failure) => (*failure).into(),
         }
     }
 }
 
 /// One family's addresses are enough; one family's negative answer is not.
-impl Judged for HostAnswer {
-    fn verdict(&self) -> Verdict {
-        match (self.v4.verdict(), self.v6.verdict()) {
-            (Verdict::Found, _) | (_, Verdict::Found) => Verdict::Found,
-            (Verdict::Unknown, _) | (_, Verdict::Unknown) => Verdict::Unknown,
-            (Verdict::NoData, _) | (_, Verdict::NoData) => Verdict::NoData,
-            (Verdict::NxDomain, Verdict::NxDomain) => Verdict::NxDomain,
+impl SearchAnswer for HostAnswer {
+    fn outcome(&self) -> SearchOutcome {
+        match (self.v4.outcome(), self.v6.outcome()) {
+            (SearchOutcome::Found, _) | (_, SearchOutcome::Found) => SearchOutcome::Found,
+            (SearchOutcome::Unknown, _) | (_, SearchOutcome::Unknown) => SearchOutcome::Unknown,
+            (SearchOutcome::NoData, _) | (_, SearchOutcome::NoData) => SearchOutcome::NoData,
+            (SearchOutcome::NxDomain, SearchOutcome::NxDomain) => SearchOutcome::NxDomain,
         }
     }
 }
 
-impl Judged for Result<SrvAnswer, Failure> {
-    fn verdict(&self) -> Verdict {
+impl SearchAnswer for Result<SrvAnswer, Failure> {
+    fn outcome(&self) -> SearchOutcome {
         match self {
-            Ok(found) if found.records.is_empty() => Verdict::NoData,
-            Ok(_) => Verdict::Found,
+            Ok(found) if found.records.is_empty() => SearchOutcome::NoData,
+            Ok(_) => SearchOutcome::Found,
             Err(failure) => (*failure).into(),
         }
     }
@@ -112,16 +120,16 @@ impl Judged for Result<SrvAnswer, Failure> {
 /// the failure. Where no candidate has anything, the first one that exists
 /// gives the answer (NODATA), else the first one (NXDOMAIN).
 #[derive(Clone, Debug)]
-pub struct Search<A> {
+pub(crate) struct Search<A> {
     candidates: std::vec::IntoIter<String>,
     asked: Option<String>,
-    outcome: Option<(Verdict, String, A)>,
+    outcome: Option<(SearchOutcome, String, A)>,
 }
 
-impl<A: Judged> Search<A> {
+impl<A: SearchAnswer> Search<A> {
     /// A search through the names of [`search_candidates`].
     #[must_use]
-    pub fn new(candidates: Vec<String>) -> Self {
+    pub(crate) fn new(candidates: Vec<String>) -> Self {
         let mut candidates = candidates.into_iter();
         let asked = candidates.next();
         Self {
@@ -133,34 +141,37 @@ impl<A: Judged> Search<A> {
 
     /// The name to ask now; `None` when the search is over.
     #[must_use]
-    pub fn ask(&self) -> Option<&str> {
+    pub(crate) fn ask(&self) -> Option<&str> {
         self.asked.as_deref()
     }
 
     /// Takes the answer for the name of [`ask`](Self::ask). Does nothing when
     /// the search is over.
-    pub fn answer(&mut self, answer: A) {
+    pub(crate) fn answer(&mut self, answer: A) {
         let Some(asked) = self.asked.take() else {
             return;
         };
-        let verdict = answer.verdict();
-        if matches!(verdict, Verdict::NoData | Verdict::NxDomain) {
+        let outcome = answer.outcome();
+        if matches!(outcome, SearchOutcome::NoData | SearchOutcome::NxDomain) {
             self.asked = self.candidates.next();
         }
         let better = match &self.outcome {
             None => true,
-            Some((Verdict::NxDomain, ..)) => verdict != Verdict::NxDomain,
-            Some(_) => matches!(verdict, Verdict::Found | Verdict::Unknown),
+            Some((SearchOutcome::NxDomain, ..)) => outcome != SearchOutcome::NxDomain,
+            Some(_) => matches!(outcome, SearchOutcome::Found | SearchOutcome::Unknown),
         };
         if better {
-            self.outcome = Some((verdict, asked, answer));
+            self.outcome = Some((outcome, asked, answer));
         }
     }
 
     /// The full name that counts, and its answer; `None` where nothing was
     /// asked.
     #[must_use]
-    pub fn into_outcome(self) -> Option<(String, A)> {
+    pub(crate) fn into_outcome(self) -> Option<(String, A)> {
         self.outcome.map(|(_, name, answer)| (name, answer))
     }
 }
+
+#[cfg(test)]
+mod tests;

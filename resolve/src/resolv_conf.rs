@@ -1,177 +1,43 @@
-//! The resolver's configuration (resolv.conf(5)), and name servers as VCL
-//! writes them.
+//! The resolver's configuration (resolv.conf(5)).
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::Duration;
 
-use thiserror::Error;
+use dynamic_core::name::{self, Excerpt, Host, NameError};
 
-use crate::name::{self, Excerpt, Host, NameError};
+use crate::name_server::NameServer;
 
 /// How many name servers of a file count, as in the C library.
-pub const MAX_SERVERS: usize = 3;
+pub(crate) const MAX_SERVERS: usize = 3;
 
 /// How many domains of a file's search list count.
-pub const MAX_SEARCH: usize = 32;
+pub(crate) const MAX_SEARCH: usize = 32;
 
 /// The limits of the C library for `ndots`, `timeout` and `attempts`.
 const MAX_NDOTS: u8 = 15;
 const MAX_TIMEOUT: u8 = 30;
 const MAX_ATTEMPTS: u8 = 5;
 
-/// A server to ask.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct NameServer {
-    /// Its address.
-    pub address: IpAddr,
-    /// The zone of a link-local IPv6 address: the name or number of an
-    /// interface, as written.
-    pub zone: Option<String>,
-    /// Its port, 1 to 65535. `None` is the transport's: 53, or 853 for TLS.
-    pub port: Option<u16>,
-    /// The name, or address, that the server's certificate must have.
-    pub tls_name: Option<String>,
-}
-
-impl From<IpAddr> for NameServer {
-    fn from(address: IpAddr) -> Self {
-        Self {
-            address,
-            zone: None,
-            port: None,
-            tls_name: None,
-        }
-    }
-}
-
-/// A text that is no name server. Its own text is one line that is safe to
-/// log.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NameServerError {
-    /// Not an IP address.
-    #[error(
-        "name server {0} has no IP address: \"192.0.2.53\", \"192.0.2.53:5353\", \"::1\" and \
-         \"[::1]:5353\" are accepted, each with \"#name\" for TLS"
-    )]
-    Address(Excerpt),
-    /// A port that is no number from 1 to 65535.
-    #[error("name server {0} has a bad port: 1 to 65535 is accepted")]
-    Port(Excerpt),
-    /// A zone id that is empty, or belongs to an IPv4 address.
-    #[error("name server {0} has a bad zone id: \"fe80::1%eth0\" is accepted")]
-    Zone(Excerpt),
-    /// Not a host name behind the `#`.
-    #[error("name server {0} has a bad name for TLS: {1}")]
-    TlsName(Excerpt, NameError),
-}
-
-impl NameServer {
-    /// Reads `address`, `v4:port` or `[v6]:port`, each with `#name` for TLS.
-    /// IPv6 addresses may have a zone id, `%zone`.
-    ///
-    /// # Errors
-    ///
-    /// [`NameServerError`] names the text and its first bad part.
-    pub fn parse(text: &str) -> Result<Self, NameServerError> {
-        let excerpt = || Excerpt::new(text.as_bytes());
-        let (endpoint, tls_name) = match text.split_once('#') {
-            Some((endpoint, name)) => {
-                let host =
-                    tls_host(name).map_err(|error| NameServerError::TlsName(excerpt(), error))?;
-                (endpoint, Some(host.to_string()))
-            }
-            None => (text, None),
-        };
-        let (address, port) =
-            split_port(endpoint).ok_or_else(|| NameServerError::Address(excerpt()))?;
-        let (address, zone) = match address.split_once('%') {
-            Some((address, zone)) => (address, Some(zone)),
-            None => (address, None),
-        };
-        let address: IpAddr = address
-            .parse()
-            .map_err(|_| NameServerError::Address(excerpt()))?;
-        if zone.is_some_and(|zone| !is_zone(address, zone)) {
-            return Err(NameServerError::Zone(excerpt()));
-        }
-        let port = match port {
-            Some(port) => Some(port_number(port).ok_or_else(|| NameServerError::Port(excerpt()))?),
-            None => None,
-        };
-        Ok(Self {
-            address,
-            zone: zone.map(str::to_owned),
-            port,
-            tls_name,
-        })
-    }
-
-    /// Where to connect to, with the transport's port where there is none.
-    /// The zone has yet to be applied.
-    #[must_use]
-    pub fn socket_address(&self, transport_port: u16) -> SocketAddr {
-        SocketAddr::new(self.address, self.port.unwrap_or(transport_port))
-    }
-}
-
-fn tls_host(name: &str) -> Result<Host, NameError> {
-    let target = name::parse(name.as_bytes())?;
-    if target.port.is_some() {
-        return Err(NameError {
-            input: Excerpt::new(name.as_bytes()),
-            flaw: name::Flaw::Octet(b':'),
-        });
-    }
-    Ok(target.host)
-}
-
-/// Splits `[address]:port`, `[address]`, `v4:port` and `address`.
-fn split_port(endpoint: &str) -> Option<(&str, Option<&str>)> {
-    if let Some(rest) = endpoint.strip_prefix('[') {
-        let (address, rest) = rest.split_once(']')?;
-        return match rest {
-            "" => Some((address, None)),
-            _ => Some((address, Some(rest.strip_prefix(':')?))),
-        };
-    }
-    match endpoint.split_once(':') {
-        Some((address, port)) if !port.contains(':') => Some((address, Some(port))),
-        _ => Some((endpoint, None)),
-    }
-}
-
-fn port_number(port: &str) -> Option<u16> {
-    // The standard parser takes a plus sign too.
-    if !port.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    port.parse().ok().filter(|number| *number != 0)
-}
-
-fn is_zone(address: IpAddr, zone: &str) -> bool {
-    address.is_ipv6() && !zone.is_empty() && zone.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
 /// What a resolver configuration says, within the C library's limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResolvConf {
+pub(crate) struct ResolvConf {
     /// The servers, in the order in which they are asked: one to
     /// [`MAX_SERVERS`].
-    pub servers: Vec<NameServer>,
+    pub(crate) servers: Vec<NameServer>,
     /// The search list, in canonical form, at most [`MAX_SEARCH`] domains. The
     /// root is an empty string.
-    pub search: Vec<String>,
+    pub(crate) search: Vec<String>,
     /// A name with at least this many dots is first tried as it is; 0 to 15,
     /// default 1.
-    pub ndots: u8,
+    pub(crate) ndots: u8,
     /// How long to wait for one server, 1 to 30 s, default 5 s.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// How often to ask all servers, 1 to 5, default 2.
-    pub attempts: u8,
+    pub(crate) attempts: u8,
     /// Ask the servers in turn instead of always the first one first.
-    pub rotate: bool,
+    pub(crate) rotate: bool,
     /// Ask over TCP only.
-    pub use_vc: bool,
+    pub(crate) use_vc: bool,
 }
 
 /// The configuration of a machine without a file: a server on the machine
@@ -204,7 +70,7 @@ impl ResolvConf {
     /// `search` and `domain` the list is empty; the machine's own domain is
     /// not looked for.
     #[must_use]
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut conf = Self {
             servers: Vec::new(),
             ..Self::default()
@@ -302,3 +168,6 @@ pub fn search_domain(text: &str) -> Result<String, NameError> {
         } => Ok(domain),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use crate::name::{self, Host};
+use dynamic_core::name::{self, Host};
 
 /// What a hosts file says, by name.
 ///
@@ -11,7 +11,7 @@ use crate::name::{self, Host};
 /// with aliases gives its address to each of them, and they share nothing
 /// else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hosts {
+pub(crate) struct Hosts {
     addresses: HashMap<String, Vec<IpAddr>>,
 }
 
@@ -23,7 +23,7 @@ impl Hosts {
     /// one without a valid address, as for the C library: the address could
     /// not be reached without the zone.
     #[must_use]
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut hosts = Self::default();
         for line in text.lines() {
             let entry = line.split('#').next().unwrap_or_default();
@@ -42,7 +42,7 @@ impl Hosts {
     /// Letter case and one trailing dot do not matter. `None` where the file
     /// does not have the name.
     #[must_use]
-    pub fn lookup(&self, name: &str) -> Option<Vec<IpAddr>> {
+    pub(crate) fn lookup(&self, name: &str) -> Option<Vec<IpAddr>> {
         self.addresses.get(&canonical(name)?).cloned()
     }
 
