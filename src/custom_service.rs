@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use dynamic_core::targets::Filter;
+
 use crate::director::Director;
-use crate::domain::{Call, Domain, Filter, Target};
+use crate::domain::{Call, Domain, Target};
 use crate::task::Task;
 use crate::vrt::{Acl, Chosen, Ctx};
 

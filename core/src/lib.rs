@@ -6,9 +6,12 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod agenda;
 pub mod answer;
 pub mod buckets;
+pub mod domain;
 pub mod draw;
+pub mod event;
 pub mod membership;
 pub mod name;
 pub mod pin;
@@ -17,3 +20,4 @@ pub mod schedule;
 pub mod select;
 pub mod session;
 pub mod settings;
+pub mod targets;

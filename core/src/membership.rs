@@ -40,19 +40,22 @@ pub struct Desired<K> {
 
 /// A member, present or absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct Member<V = ()> {
     /// The rank when it was last present.
     pub rank: Rank,
+    /// What hangs on its identity, once there is something.
+    pub value: Option<V>,
     /// How many updates it has missed; 0 is present.
     pub absent: u32,
     /// The number of the update that dropped it.
     dropped: u64,
 }
 
-impl Member {
-    fn present(rank: Rank) -> Self {
+impl<V> Member<V> {
+    fn new(rank: Rank) -> Self {
         Self {
             rank,
+            value: None,
             absent: 0,
             dropped: 0,
         }
@@ -110,14 +113,14 @@ impl<K> Change<K> {
 /// others are absent: they keep their identity, and what hangs on it, for some
 /// further updates.
 #[derive(Clone, Debug)]
-pub struct Membership<K> {
+pub struct Membership<K, V = ()> {
     /// Most names have one address, of which there may be ten thousand: a map
     /// that takes no more memory than it holds.
-    members: LiteMap<K, Member>,
+    members: LiteMap<K, Member<V>>,
     updates: u64,
 }
 
-impl<K> Default for Membership<K> {
+impl<K, V> Default for Membership<K, V> {
     fn default() -> Self {
         Self {
             members: LiteMap::with_capacity(1),
@@ -126,7 +129,7 @@ impl<K> Default for Membership<K> {
     }
 }
 
-impl<K: Ord + Clone> Membership<K> {
+impl<K: Ord + Clone, V> Membership<K, V> {
     /// No members.
     #[must_use]
     pub fn new() -> Self {
@@ -179,7 +182,8 @@ impl<K: Ord + Clone> Membership<K> {
                     key: key.clone(),
                     rank,
                 });
-                *member = Member::present(rank);
+                member.rank = rank;
+                member.absent = 0;
                 continue;
             }
             if member.is_present() {
@@ -205,7 +209,7 @@ impl<K: Ord + Clone> Membership<K> {
                 key: key.clone(),
                 rank,
             });
-            self.members.insert(key, Member::present(rank));
+            self.members.insert(key, Member::new(rank));
         }
         self.evict(most_absent(present), &mut change.deleted);
         change.absent = self
@@ -237,14 +241,22 @@ impl<K: Ord + Clone> Membership<K> {
     }
 
     /// The present members, sorted by key.
-    pub fn present(&self) -> impl Iterator<Item = (&K, &Member)> {
+    pub fn present(&self) -> impl Iterator<Item = (&K, &Member<V>)> {
         self.members
             .iter()
             .filter(|(_, member)| member.is_present())
     }
 
+    /// Gives a member what hangs on its identity. Nothing happens for a key
+    /// that is no member's.
+    pub fn set_value(&mut self, key: &K, value: V) {
+        if let Some(member) = self.members.get_mut(key) {
+            member.value = Some(value);
+        }
+    }
+
     /// The absent members, sorted by key.
-    pub fn absent(&self) -> impl Iterator<Item = (&K, &Member)> {
+    pub fn absent(&self) -> impl Iterator<Item = (&K, &Member<V>)> {
         self.members
             .iter()
             .filter(|(_, member)| !member.is_present())
@@ -252,7 +264,7 @@ impl<K: Ord + Clone> Membership<K> {
 
     /// A member, present or absent.
     #[must_use]
-    pub fn get(&self, key: &K) -> Option<&Member> {
+    pub fn get(&self, key: &K) -> Option<&Member<V>> {
         self.members.get(key)
     }
 

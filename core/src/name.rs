@@ -72,11 +72,21 @@ pub struct Target {
     pub host: Host,
     /// The name was written with a trailing dot: it is complete, and no
     /// search list applies. Always false for an IP literal.
-    pub rooted: bool,
+    pub absolute: bool,
     /// The text behind the colon, not yet looked at: 1 to 32 visible ASCII
     /// characters. `None` where there is none; RFC 3986, section 3.2.3, lets
     /// `host:` mean that too.
     pub port: Option<String>,
+}
+
+/// A name to be looked up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DnsName {
+    /// The canonical form, without a trailing dot.
+    pub text: String,
+    /// Whether it is a full name (RFC 1034, section 3.1), to which no search
+    /// list applies.
+    pub absolute: bool,
 }
 
 /// The identity of an endpoint, whose text is `address:port`, with an IPv6
@@ -252,7 +262,7 @@ fn position(text: &[u8], byte: u8) -> Option<usize> {
 fn literal_target(address: IpAddr, port: Option<String>) -> Target {
     Target {
         host: Host::Ip(address),
-        rooted: false,
+        absolute: false,
         port,
     }
 }
@@ -292,7 +302,7 @@ fn host(name: &[u8], port: Option<String>) -> Result<Target, Flaw> {
 }
 
 fn ascii_host(input: &[u8], port: Option<String>) -> Result<Target, Flaw> {
-    let (name, rooted) = match input.strip_suffix(b".") {
+    let (name, absolute) = match input.strip_suffix(b".") {
         Some(name) => (name, true),
         None => (input, false),
     };
@@ -302,7 +312,7 @@ fn ascii_host(input: &[u8], port: Option<String>) -> Result<Target, Flaw> {
         Some(address) => literal_target(IpAddr::V4(address), port),
         None => Target {
             host: Host::Dns(out.iter().copied().map(char::from).collect()),
-            rooted,
+            absolute,
             port,
         },
     })

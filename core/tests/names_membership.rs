@@ -44,7 +44,7 @@ fn absent<K: Ord + Clone>(members: &Membership<K>) -> Vec<K> {
 
 #[test]
 fn members_come_in_order_of_their_keys() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     let change = update(&mut members, &['c', 'a', 'b'], 3);
     assert_eq!(change.added, desired(&['a', 'b', 'c']));
     assert_eq!(present(&members), ['a', 'b', 'c']);
@@ -84,7 +84,7 @@ fn a_change_with_anything_in_it_is_not_empty() {
 
 #[test]
 fn absent_members_are_members() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     assert!(members.is_empty());
     update(&mut members, &['a'], 1);
     update(&mut members, &[], 1);
@@ -96,7 +96,7 @@ fn absent_members_are_members() {
 
 #[test]
 fn the_same_again_is_no_change() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     update(&mut members, &['a', 'b'], 3);
     for keys in [['a', 'b'], ['b', 'a']] {
         assert!(update(&mut members, &keys, 3).is_empty());
@@ -107,7 +107,7 @@ fn the_same_again_is_no_change() {
 #[test]
 fn a_dropped_member_is_deleted_by_the_keepth_further_update() {
     for keep in [1, 2, 3, 10] {
-        let mut members = Membership::new();
+        let mut members: Membership<_> = Membership::new();
         update(&mut members, &['a', 'b'], keep);
         let change = update(&mut members, &['b'], keep);
         assert_eq!(change.absent, ['a']);
@@ -126,7 +126,7 @@ fn a_dropped_member_is_deleted_by_the_keepth_further_update() {
 
 #[test]
 fn nobody_is_kept_with_keep_0() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     update(&mut members, &['a', 'b'], 0);
     let change = update(&mut members, &['b'], 0);
     assert_eq!(change.deleted, ['a']);
@@ -136,7 +136,7 @@ fn nobody_is_kept_with_keep_0() {
 
 #[test]
 fn a_member_that_returns_is_the_same_one_and_starts_anew() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     update(&mut members, &['a', 'b'], 2);
     for _ in 0..5 {
         assert_eq!(update(&mut members, &['b'], 2).absent, ['a']);
@@ -150,7 +150,7 @@ fn a_member_that_returns_is_the_same_one_and_starts_anew() {
 
 #[test]
 fn a_deleted_member_that_returns_is_new() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     update(&mut members, &['a'], 0);
     update(&mut members, &['b'], 0);
     assert_eq!(update(&mut members, &['a'], 0).added, desired(&['a']));
@@ -158,7 +158,7 @@ fn a_deleted_member_that_returns_is_new() {
 
 #[test]
 fn an_update_in_which_the_source_failed_does_not_count() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     update(&mut members, &['a', 'b', 'x'], 1);
     let change = update(&mut members, &['b'], 1);
     assert_eq!(change.absent, ['a', 'x']);
@@ -175,7 +175,7 @@ fn an_update_in_which_the_source_failed_does_not_count() {
 
 #[test]
 fn another_rank_is_a_change_of_the_same_member() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     let want = |rank| [Desired { key: 'a', rank }];
     members.update(want(rank(1, 2, 3)), |_| true, 3);
     for other in [rank(0, 2, 3), rank(0, 1, 3), rank(0, 1, -7)] {
@@ -197,7 +197,7 @@ fn a_key_that_is_wanted_twice_is_one_member_with_the_better_rank() {
     let worse = [rank(1, 9, 9), rank(0, 9, 1), rank(0, 4, 2)];
     for other in worse {
         for ranks in [[best, other], [other, best]] {
-            let mut members = Membership::new();
+            let mut members: Membership<_> = Membership::new();
             let wanted = ranks.map(|rank| Desired { key: 'a', rank });
             let change = members.update(wanted, |_| true, 3);
             assert_eq!(
@@ -214,7 +214,7 @@ fn a_key_that_is_wanted_twice_is_one_member_with_the_better_rank() {
 
 #[test]
 fn a_full_turnover_leaves_the_new_members_present() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     update(&mut members, &[0, 1, 2, 3, 4], 3);
     let change = update(&mut members, &[5, 6, 7, 8, 9], 3);
     assert_eq!(change.added, desired(&[5, 6, 7, 8, 9]));
@@ -224,7 +224,7 @@ fn a_full_turnover_leaves_the_new_members_present() {
 
 #[test]
 fn a_rotating_pool_does_not_grow() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     for turn in 0..2000_u32 {
         let change = update(&mut members, &[turn], u32::MAX);
         assert!(members.len() <= 1 + 4 * 64);
@@ -240,7 +240,7 @@ fn a_rotating_pool_does_not_grow() {
 
 #[test]
 fn a_shrinking_pool_keeps_what_it_may() {
-    let mut members = Membership::new();
+    let mut members: Membership<_> = Membership::new();
     let all: Vec<u32> = (0..1000).collect();
     update(&mut members, &all, 3);
     let change = update(&mut members, &all[..100], 3);
@@ -281,7 +281,7 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn the_changes_tell_the_whole_story(steps in any_steps()) {
-        let mut members = Membership::new();
+        let mut members: Membership<_> = Membership::new();
         // Rebuilt from the changes alone: key, rank, present.
         let mut replayed: BTreeMap<u16, (Rank, bool)> = BTreeMap::new();
         for (wanted, failed, keep) in steps {

@@ -18,10 +18,10 @@ fn ip(text: &str) -> Host {
     Host::Ip(text.parse().unwrap())
 }
 
-fn target(host: Host, rooted: bool, port: Option<&str>) -> Target {
+fn target(host: Host, absolute: bool, port: Option<&str>) -> Target {
     Target {
         host,
-        rooted,
+        absolute,
         port: port.map(str::to_owned),
     }
 }
@@ -53,10 +53,10 @@ fn names_addresses_and_ports_are_told_apart() {
         ("::ffff:192.0.2.1", ip("192.0.2.1"), false, None),
         ("[::ffff:c000:201]:80", ip("192.0.2.1"), false, Some("80")),
     ];
-    for (input, host, rooted, port) in cases {
+    for (input, host, absolute, port) in cases {
         assert_eq!(
             parse(input.as_bytes()),
-            Ok(target(host.clone(), *rooted, *port)),
+            Ok(target(host.clone(), *absolute, *port)),
             "{input}"
         );
     }
@@ -64,7 +64,7 @@ fn names_addresses_and_ports_are_told_apart() {
 
 #[test]
 fn other_scripts_become_ascii() {
-    for (input, host, rooted) in [
+    for (input, host, absolute) in [
         ("bücher.test", dns("xn--bcher-kva.test"), false),
         ("BÜCHER.TEST.", dns("xn--bcher-kva.test"), true),
         ("XN--BCHER-KVA.test", dns("xn--bcher-kva.test"), false),
@@ -75,7 +75,7 @@ fn other_scripts_become_ascii() {
     ] {
         assert_eq!(
             parse(input.as_bytes()),
-            Ok(target(host, rooted, None)),
+            Ok(target(host, absolute, None)),
             "{input}"
         );
     }
@@ -303,7 +303,7 @@ proptest! {
             let text = target.host.to_string();
             let again = parse(text.as_bytes()).unwrap();
             prop_assert_eq!(&again.host, &target.host);
-            prop_assert_eq!(again.rooted, false);
+            prop_assert_eq!(again.absolute, false);
             prop_assert_eq!(again.port, None);
             let bracketed = format!("{}:{}", target.host.bracketed(), 80);
             let again = parse(bracketed.as_bytes()).unwrap();

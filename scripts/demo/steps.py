@@ -155,7 +155,7 @@ class Steps:
         mark = self.log.mark()
         self.change(f"add {NAME} A {NEAR[2]}", f"remove {NAME} A {NEAR[0]}")
         gone, new = self.place(NEAR[0]), self.place(NEAR[2])
-        drop = f"drop {gone}: no longer in the answer, kept for 1 updates"
+        drop = f"absent {gone}: no longer in the answer, kept for 1 update"
         seen = self.log.wait(mark, f"add {new} score 1", drop)
         # The new backend's first probe.
         self.await_health(self.name, (4, 4, 2))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use dynamic_core::name::{self, Host, Target as Parsed};
+use dynamic_core::name::{self, DnsName, Host, Target as Parsed};
 use dynamic_core::port::Port;
 use dynamic_core::settings;
 
@@ -105,10 +105,11 @@ impl Director {
                     display_name: name.clone(),
                     port: self.config.settings.port.clone(),
                     authority: self.config.authority(None, &name),
-                    kind: Kind::Service {
-                        name,
-                        rooted: false,
-                    },
+                    kind: Kind::Service,
+                    service: Some(DnsName {
+                        text: name,
+                        absolute: false,
+                    }),
                     targets: Vec::new(),
                 }),
                 (Host::Dns(name), Some(port)) => Err(format!(
@@ -132,6 +133,7 @@ impl Director {
             port: self.config.settings.port.clone(),
             authority: self.config.authority(None, ""),
             kind: Kind::Custom,
+            service: None,
             targets: Vec::new(),
         };
         let domain = Domain::new(ctx, &self.config, spec, 0, None).ok_or("the VCL is leaving")?;
@@ -210,8 +212,8 @@ impl Director {
         let mut parsed = parsed.clone();
         let mut host = parsed.host.to_string();
         let mut listed = parsed.host.bracketed();
-        parsed.rooted &= !host.contains('.');
-        if parsed.rooted {
+        parsed.absolute &= !host.contains('.');
+        if parsed.absolute {
             host.push('.');
             listed.push('.');
         }
@@ -220,6 +222,7 @@ impl Director {
             display_name: format!("{listed}:{}", port.text),
             authority: self.config.authority(authority, &host),
             kind: Kind::Name,
+            service: None,
             targets: vec![Target::new(&parsed, port.number)],
             port,
         }

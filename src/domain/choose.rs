@@ -274,7 +274,7 @@ impl Domain {
         let pin = Pin::parse(pin, &mut room)?;
         let named = |i: usize| {
             now.endpoint(i)
-                .is_some_and(|e| pin.names(e.address, e.port, &e.host))
+                .is_some_and(|e| pin.names(e.key.address, e.key.port, &e.key.host))
         };
         now.snapshot
             .layout

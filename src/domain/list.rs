@@ -166,8 +166,8 @@ impl Domain {
                     "priority": e.rank.priority,
                     "weight": e.rank.weight,
                     "in_flight": e.leaf.in_flight(),
-                    "address": e.address.to_string(),
-                    "port": e.port,
+                    "address": e.key.address.to_string(),
+                    "port": e.key.port,
                 });
                 if let (Some(owners), Value::Object(backend)) = (&snapshot.owners, &mut backend) {
                     backend.insert("buckets".to_owned(), json!(owners.count(i)));

@@ -6,30 +6,35 @@
 mod choose;
 mod first_answer;
 mod list;
-mod publish;
 mod record;
 mod snapshot;
-mod targets;
 mod update;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use dynamic_core::domain::DomainState;
 use dynamic_core::draw::Draws;
+use dynamic_core::name::DnsName;
 use dynamic_core::port::Port;
 
 use crate::director::Config;
 use crate::sync::lock;
 use crate::vcl::Vcl;
-use crate::vrt::{Counter, Counters, Ctx, OffTask, Registration, Tag, line, random, task_line};
+use crate::vrt::{
+    Acl, Counter, Counters, Ctx, Leaf, OffTask, Registration, Tag, line, random, task_line,
+};
 
 pub(crate) use choose::Call;
 use first_answer::FirstAnswer;
-use publish::Progress;
 use snapshot::Published;
 pub(crate) use snapshot::Snapshot;
-pub(crate) use targets::{Ask, Filter, SourceId, Target};
-pub(crate) use update::{Asked, Next};
+pub(crate) use update::{LookupInfo, Next};
+
+/// A target of a domain, with the engine's ACLs.
+pub(crate) type Target = dynamic_core::targets::Target<Acl>;
+/// What the resolver thread knows of a domain.
+type State = DomainState<Acl, Arc<Leaf>>;
 
 /// Set in the count of pins when the name is going away.
 const CLOSED: u32 = 1 << 31;
@@ -39,17 +44,12 @@ const CLOSED: u32 = 1 << 31;
 const MIN_STAY: f64 = 1.0;
 
 /// What its endpoints come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A host name or address.
     Name,
     /// The SRV records of a service.
-    Service {
-        /// Canonical form.
-        name: String,
-        /// Written with a trailing dot: no search list.
-        rooted: bool,
-    },
+    Service,
     /// Targets that VCL lists.
     Custom,
 }
@@ -94,8 +94,10 @@ pub(crate) struct Domain {
     /// Where it counts until then.
     unanswered: Option<Unanswered>,
     draws: Draws,
+    /// How often a snapshot was made: the next one's first turn.
+    generation: AtomicU64,
     /// The resolver thread's own state.
-    progress: Mutex<Progress>,
+    state: Mutex<State>,
 }
 
 /// One domain's part in the count of those without a good answer.
@@ -140,6 +142,8 @@ pub(crate) struct DomainSpec {
     pub(crate) authority: Option<Authority>,
     /// What its endpoints come from.
     pub(crate) kind: Kind,
+    /// The service whose records give the targets.
+    pub(crate) service: Option<DnsName>,
     /// The targets that are known from the start.
     pub(crate) targets: Vec<Target>,
 }
@@ -155,7 +159,7 @@ impl Domain {
         unanswered: Option<&Arc<AtomicUsize>>,
     ) -> Option<Arc<Self>> {
         let service = spec.kind != Kind::Name;
-        let progress = Progress::new(&spec.kind, spec.targets);
+        let state = State::new(spec.service, spec.targets);
         let domain = Arc::new(Domain {
             config: Arc::clone(config),
             kind: spec.kind,
@@ -174,7 +178,8 @@ impl Domain {
             answered: AtomicBool::new(false),
             unanswered: unanswered.map(Unanswered::new),
             draws: Draws::new(random()),
-            progress: Mutex::new(progress),
+            generation: AtomicU64::new(0),
+            state: Mutex::new(state),
         });
         let name = domain.engine_name();
         let registration = Registration::add(ctx, &name, service, Arc::clone(&domain))?;
@@ -197,6 +202,19 @@ impl Domain {
     /// What the director finds it by.
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    fn next_generation(&self) -> u64 {
+        self.generation.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The authority of the leaves of a host. Where none is given, each target
+    /// of a service has its own.
+    fn authority_of(&self, host: &str) -> Option<Authority> {
+        match self.kind {
+            Kind::Name => self.authority.clone(),
+            Kind::Service | Kind::Custom => self.config.authority(None, host),
+        }
     }
 
     /// `host:port`, or the name of a service.
@@ -268,7 +286,7 @@ impl Domain {
 
     /// Adds a target of a custom service. In `vcl_init`.
     pub(crate) fn add_target(&self, target: Target) {
-        lock(&self.progress).add(target);
+        lock(&self.state).add(target);
     }
 
     /// Closes the domain if it is unused, so that the director can take it
@@ -342,7 +360,7 @@ impl Domain {
     /// Lets go of all leaves and of the engine's director. On the resolver
     /// thread or the CLI thread.
     pub(crate) fn close(&self) {
-        lock(&self.progress).clear();
+        lock(&self.state).clear();
         self.snapshot.store(Snapshot::empty());
         self.first.complete();
         if let Some(unanswered) = &self.unanswered {

@@ -1,13 +1,11 @@
 //! What a request reads: the endpoints of one answer, ranked.
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use dynamic_core::buckets::OwnerTable;
-use dynamic_core::membership::Rank;
-use dynamic_core::name::EndpointId;
+use dynamic_core::domain::Backend;
 use dynamic_core::select::{Layout, Member};
 use dynamic_core::session::{AffinityTable, AffinityTo};
 
@@ -17,25 +15,22 @@ use crate::vrt::Leaf;
 /// The buckets of RFC 3074.
 const BUCKETS: usize = 256;
 
-/// One address and port, and its backend in the engine.
+/// One endpoint of a snapshot.
 #[derive(Debug)]
-pub(crate) struct Endpoint {
-    pub(super) leaf: Arc<Leaf>,
-    pub(super) address: IpAddr,
-    pub(super) port: u16,
-    /// The host that it is an address of.
-    pub(super) host: Arc<str>,
-    pub(super) rank: Rank,
+pub(crate) struct Endpoint(Backend<Arc<Leaf>>);
+
+impl std::ops::Deref for Endpoint {
+    type Target = Backend<Arc<Leaf>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Endpoint {
     /// `address:port` in canonical form: its identity on all machines.
     pub(super) fn id(&self) -> String {
-        EndpointId {
-            address: self.address,
-            port: self.port,
-        }
-        .to_string()
+        self.key.id().to_string()
     }
 
     pub(super) fn is_preferred(&self) -> bool {
@@ -120,7 +115,8 @@ impl Snapshot {
     }
 
     /// Prepares all that requests need. `seed` says whose turn it is first.
-    pub(super) fn new(config: &Config, endpoints: Vec<Endpoint>, seed: u64) -> Self {
+    pub(super) fn new(config: &Config, backends: Vec<Backend<Arc<Leaf>>>, seed: u64) -> Self {
+        let endpoints: Vec<Endpoint> = backends.into_iter().map(Endpoint).collect();
         let ids: Vec<String> = endpoints.iter().map(Endpoint::id).collect();
         let members: Vec<Member<'_>> = endpoints
             .iter()
@@ -142,7 +138,7 @@ impl Snapshot {
                 AffinityTable::new(session.format(), ids.iter().map(String::as_str))
             }
             AffinityTo::Host => {
-                AffinityTable::new(session.format(), endpoints.iter().map(|e| &*e.host))
+                AffinityTable::new(session.format(), endpoints.iter().map(|e| &*e.key.host))
             }
         });
         let owners = references
@@ -152,7 +148,9 @@ impl Snapshot {
             .map(|buckets| {
                 OwnerTable::new(
                     buckets.assignment(),
-                    endpoints.iter().map(|e| (e.address, e.port, &*e.host)),
+                    endpoints
+                        .iter()
+                        .map(|e| (e.key.address, e.key.port, &*e.key.host)),
                 )
             });
         let layouts = |count: usize| (0..count).map(|_| OnceLock::new()).collect();

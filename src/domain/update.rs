@@ -1,35 +1,42 @@
-//! An answer arrives: what it says about hosts and targets is noted, and brought
-//! into force. On the resolver thread.
+//! An answer arrives: the core says what it changes, and this performs it. On
+//! the resolver thread.
 
-use std::collections::HashSet;
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dynamic_core::answer::{Failure, Family, HostAnswer, SrvAnswer};
-use dynamic_core::schedule::{Timing, refresh_after, retry_after, settle};
+use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
+use dynamic_core::domain::{
+    AddressRules, Answered, EndpointKey, Learned, Progress, Update, UpdateRules,
+};
+use dynamic_core::event::{Event, Level};
+use dynamic_core::schedule::Timing;
+use dynamic_core::targets::{Origin, SourceId};
 use dynamic_resolve::ServerFault;
 
-use super::publish::{Key, Progress};
-use super::targets::{self, Ask, SourceId};
-use super::{Domain, Kind};
+use super::snapshot::Snapshot;
+use super::{Domain, Kind, State};
 use crate::clock;
+use crate::director::Config;
 use crate::sync::lock;
-use crate::vrt::{Counter, OffTask, Tag};
+use crate::vrt::{Acl, Counter, Leaf, LeafError, OffTask, Tag};
+
+/// A leaf that was made for an endpoint, or why the engine made none.
+type MadeLeaf = (EndpointKey, Result<Arc<Leaf>, String>);
 
 /// What an answer calls for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
     /// When to ask the same again.
     pub(crate) after: Duration,
-    /// There are other hosts to be asked for than before.
+    /// There are other sources to be asked than before.
     pub(crate) asks_others: bool,
 }
 
 /// A lookup whose answer is there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'f> {
+pub(crate) struct LookupInfo<'f> {
     /// When it was asked for, in seconds since the epoch.
     pub(crate) at: f64,
     /// A number in 0..1, to spread refreshes.
@@ -38,66 +45,77 @@ pub(crate) struct Asked<'f> {
     pub(crate) faults: &'f [ServerFault],
 }
 
-impl Asked<'_> {
+impl LookupInfo<'_> {
     /// The servers to blame for a failure, and what is known of it, for the log.
     fn blame(&self, record: &str) -> String {
-        const MOST: usize = 3;
-        let mut told: Vec<SocketAddr> = Vec::new();
+        const MAX_SERVERS: usize = 3;
+        let mut named: Vec<SocketAddr> = Vec::new();
         let mut text = String::new();
         for fault in self.faults.iter().filter(|f| f.record == record) {
             let ServerFault { server, detail, .. } = fault;
-            if told.len() == MOST || told.contains(server) {
+            if named.len() == MAX_SERVERS || named.contains(server) {
                 continue;
             }
-            text.push_str(if told.is_empty() { " from " } else { ", " });
+            text.push_str(if named.is_empty() { " from " } else { ", " });
             text.push_str(&server.to_string());
             if !detail.is_empty() {
                 let _ = write!(text, " ({detail})");
             }
-            told.push(*server);
+            named.push(*server);
         }
         text
     }
 }
 
+/// The director's ACLs, evaluated with a context.
+struct Acls<'a, 'g> {
+    config: &'a Config,
+    ctx: &'a mut OffTask<'g>,
+}
+
+impl AddressRules<Acl> for Acls<'_, '_> {
+    fn matches(&mut self, acl: &Acl, address: IpAddr) -> bool {
+        acl.matches(self.ctx, address)
+    }
+
+    fn allows(&mut self, address: IpAddr) -> bool {
+        self.config.allows(self.ctx, address)
+    }
+
+    fn score(&mut self, address: IpAddr) -> i64 {
+        self.config.score(self.ctx, address)
+    }
+}
+
 impl Domain {
-    /// What has to be asked for this name or service.
-    pub(crate) fn questions(&self) -> Vec<(SourceId, Ask)> {
-        let progress = lock(&self.progress);
-        let mut questions: Vec<_> = progress.targets.questions().collect();
-        if let (Some((id, _)), Kind::Service { name, rooted }) = (progress.service, &self.kind) {
-            questions.push((
-                id,
-                Ask::Service {
-                    name: name.clone(),
-                    rooted: *rooted,
-                },
-            ));
+    /// What has to be asked for this domain.
+    pub(crate) fn origins(&self) -> Vec<(SourceId, Origin)> {
+        lock(&self.state).origins()
+    }
+
+    fn update_rules(&self) -> UpdateRules {
+        let settings = &self.config.settings;
+        let references = &self.config.references;
+        UpdateRules {
+            timing: Timing {
+                ttl_from: settings.ttl_from,
+                ttl: settings.ttl,
+                retry_after: settings.retry_after,
+            },
+            keep: settings.keep,
+            port: self.port.number,
+            names_endpoints: self.kind != Kind::Name
+                && (references.session.is_some() || references.buckets.is_some()),
         }
-        questions
     }
 
     /// Takes in a literal address, which counts as an answer.
     pub(crate) fn take_address(&self, ctx: &mut OffTask<'_>, source: SourceId, address: IpAddr) {
-        let mut progress = lock(&self.progress);
-        let Some(looked_up) = progress.targets.get_mut(source) else {
-            return;
-        };
-        looked_up.set_literal(address);
+        let mut state = lock(&self.state);
+        let answered = state.on_literal(source, address);
         self.set_answered();
         self.publish_counters(ctx);
-        let host = Arc::clone(&looked_up.host);
-        progress.targets.part();
-        self.publish(ctx, &mut progress, |key| key.host == host);
-    }
-
-    fn timing(&self) -> Timing {
-        let settings = &self.config.settings;
-        Timing {
-            ttl_from: settings.ttl_from,
-            ttl: settings.ttl,
-            retry_after: settings.retry_after,
-        }
+        self.update(ctx, &mut state, &answered);
     }
 
     /// Takes in the addresses of a host.
@@ -106,59 +124,12 @@ impl Domain {
         ctx: &mut OffTask<'_>,
         source: SourceId,
         answer: &HostAnswer,
-        asked: Asked<'_>,
+        info: LookupInfo<'_>,
     ) -> Next {
-        let good = [&answer.v4, &answer.v6]
-            .iter()
-            .any(|family| family.as_ref().is_ok_and(|a| !a.addresses.is_empty()));
-        self.begin(ctx, asked, good);
-        let mut progress = lock(&self.progress);
-        let Some(looked_up) = progress.targets.get_mut(source) else {
-            // Its target has left: the question is to be dropped.
-            return Next {
-                after: self.timing().retry_after,
-                asks_others: true,
-            };
-        };
-        let settled = settle(&looked_up.good, answer);
-        let host = Arc::clone(&looked_up.host);
-        looked_up.settled = true;
-        // A service has many hosts: the line says which one failed.
-        let whose = if self.kind == Kind::Name {
-            String::new()
-        } else {
-            format!("{host} ")
-        };
-        for (family, record) in [(Family::V4, "A"), (Family::V6, "AAAA")] {
-            if let Some(failure) = settled.failures.get(family) {
-                self.log(
-                    Tag::Error,
-                    &format!(
-                        "lookup {whose}{record} failed: {failure}{}",
-                        asked.blame(record)
-                    ),
-                );
-            }
-        }
-        if settled.excess > 0 {
-            self.log(
-                Tag::Error,
-                &format!("{} addresses over the limit are left out", settled.excess),
-            );
-        }
-        let after = settled.next_after(&self.timing(), asked.jitter);
-        if settled.updated() {
-            looked_up.good.clone_from(&settled.good);
-        } else {
-            self.count(Counter::LookupsFailed);
-        }
-        let asks_others = progress.targets.part();
-        let answered = |key: &Key| key.host == host && settled.answered(Family::of(key.address));
-        self.publish(ctx, &mut progress, answered);
-        if settled.updated() {
-            self.end(ctx, asked);
-        }
-        Next { after, asks_others }
+        let mut state = lock(&self.state);
+        let blame = |record: &str| info.blame(record);
+        let learned = state.on_addresses(source, answer, &self.update_rules(), info.jitter, blame);
+        self.take(ctx, &mut state, &learned, info)
     }
 
     /// Takes in the records of a service.
@@ -166,89 +137,111 @@ impl Domain {
         &self,
         ctx: &mut OffTask<'_>,
         answer: &Result<SrvAnswer, Failure>,
-        asked: Asked<'_>,
+        info: LookupInfo<'_>,
     ) -> Next {
-        let good = answer.as_ref().is_ok_and(|a| !a.records.is_empty());
-        self.begin(ctx, asked, good);
-        let mut progress = lock(&self.progress);
-        if let Some((_, answered)) = &mut progress.service {
-            *answered = true;
-        }
-        let timing = self.timing();
-        let answer = match answer {
-            Ok(answer) if !answer.records.is_empty() => answer,
-            failed => {
-                let failure = failed.as_ref().err().copied().unwrap_or(Failure::NoData);
-                self.log(
-                    Tag::Error,
-                    &format!("lookup SRV failed: {failure}{}", asked.blame("SRV")),
-                );
-                return self.service_failed(ctx, &mut progress, asked);
-            }
-        };
-        let records = targets::from_records(&answer.records, self.port.number);
-        if records.unusable > 0 {
-            self.log(
-                Tag::Error,
-                &format!(
-                    "{} targets cannot be used and are left out",
-                    records.unusable
-                ),
-            );
-        }
-        if records.targets.is_empty() {
-            // Only `.` says that there are none; junk says nothing.
-            if records.unusable > 0 {
-                return self.service_failed(ctx, &mut progress, asked);
-            }
-            self.log(Tag::Log, "service not available: no targets");
-        }
-        let asks_others = progress.targets.replace(records.targets);
-        let stands: HashSet<(Arc<str>, u16)> = progress
-            .targets
-            .each()
-            .map(|(host, target)| (Arc::clone(&host.host), target.port))
-            .collect();
-        // The records decide about the endpoints of targets that are gone;
-        // the others are their hosts' business.
-        self.publish(ctx, &mut progress, |key| {
-            !stands.contains(&(Arc::clone(&key.host), key.port))
-        });
-        self.end(ctx, asked);
-        let after = refresh_after(timing.ttl_from, timing.ttl, answer.ttl, asked.jitter);
-        Next { after, asks_others }
+        let mut state = lock(&self.state);
+        let blame = |record: &str| info.blame(record);
+        let learned = state.on_services(answer, &self.update_rules(), info.jitter, blame);
+        self.take(ctx, &mut state, &learned, info)
     }
 
-    /// The answer taught nothing: what is there stays.
-    fn service_failed(
+    fn take(
         &self,
         ctx: &mut OffTask<'_>,
-        progress: &mut Progress,
-        asked: Asked<'_>,
+        state: &mut State,
+        learned: &Learned,
+        info: LookupInfo<'_>,
     ) -> Next {
-        self.count(Counter::LookupsFailed);
-        self.publish(ctx, progress, |_| false);
-        Next {
-            after: retry_after(self.timing().retry_after, asked.jitter),
-            asks_others: false,
-        }
-    }
-
-    fn begin(&self, ctx: &mut OffTask<'_>, asked: Asked<'_>, good: bool) {
         self.count(Counter::Lookups);
-        if good {
+        if learned.updated {
             self.set_answered();
+        } else {
+            self.count(Counter::LookupsFailed);
         }
         // A name that only a request gave has to show first that it exists.
         if self.unanswered.is_none() || self.is_answered() {
             self.publish_counters(ctx);
         }
-        self.log_time("Lookup", asked.at, asked.at, asked.at);
-        self.log_time("Results", ctx.now(), asked.at, asked.at);
+        self.log_time("Lookup", info.at, info.at, info.at);
+        self.log_time("Results", ctx.now(), info.at, info.at);
+        self.log_events(&learned.events);
+        self.update(ctx, state, &learned.answered);
+        if learned.updated {
+            self.log_time("Update", clock::now(), info.at, ctx.now());
+        }
+        Next {
+            after: learned.after,
+            asks_others: learned.asks_others,
+        }
     }
 
-    fn end(&self, ctx: &OffTask<'_>, asked: Asked<'_>) {
-        self.log_time("Update", clock::now(), asked.at, ctx.now());
+    /// Makes the leaves that the engine refused before, when their time has
+    /// come, or ends the gathering of answers.
+    pub(crate) fn retry(&self, ctx: &mut OffTask<'_>) {
+        self.update(ctx, &mut lock(&self.state), &Answered::Nothing);
+    }
+
+    /// Brings what is known into force.
+    fn update(&self, ctx: &mut OffTask<'_>, state: &mut State, answered: &Answered) {
+        let rules = self.update_rules();
+        let now = ctx.now();
+        let mut acls = Acls {
+            config: &self.config,
+            ctx,
+        };
+        let update = match state.update(now, answered, &rules, &mut acls) {
+            Progress::Gathering { until } => return self.set_retry(Some(until)),
+            Progress::Unchanged { errors } => {
+                self.set_retry(None);
+                self.log_events(&errors);
+                return self.log_events(&[Event::Unchanged]);
+            }
+            Progress::Changed(update) => update,
+        };
+        self.log_events(&update.errors);
+        let Some(made) = self.make_leaves(ctx, &update) else {
+            return;
+        };
+        let step = state.publish(clock::now(), update, made, &rules);
+        self.set_retry(step.retry_at);
+        if let Some(backends) = step.publish {
+            let addresses = backends.len() as u64;
+            let generation = self.next_generation();
+            self.snapshot
+                .store(Snapshot::new(&self.config, backends, generation));
+            self.counters.set(Counter::Addresses, addresses);
+            self.first.complete();
+        }
+        // Logged once it is in force, so that a reader can count on it.
+        self.log_events(&step.events);
+    }
+
+    /// Makes the leaves that are missing. `None` when the VCL is leaving.
+    fn make_leaves(&self, ctx: &mut OffTask<'_>, update: &Update) -> Option<Vec<MadeLeaf>> {
+        let mut made = Vec::with_capacity(update.missing.len());
+        for key in &update.missing {
+            let authority = self.authority_of(&key.host);
+            let leaf = self
+                .config
+                .leaf(ctx, &key.host, key.address, key.port, authority.as_ref());
+            let leaf = match leaf {
+                Ok(leaf) => Ok(leaf),
+                Err(LeafError::Leaving) => return None,
+                Err(LeafError::Refused(reason)) => Err(reason),
+            };
+            made.push((key.clone(), leaf));
+        }
+        Some(made)
+    }
+
+    fn log_events(&self, events: &[Event]) {
+        for event in events {
+            match event.level() {
+                Level::Change => self.log(Tag::Log, &event.to_string()),
+                Level::Error => self.log(Tag::Error, &event.to_string()),
+                Level::Debug => self.debug(|| event.to_string()),
+            }
+        }
     }
 
     /// A step of a lookup in the engine's form: when, seconds since the lookup

@@ -5,7 +5,6 @@
 
 #[cfg(debug_assertions)]
 mod inject;
-mod questions;
 mod worker;
 
 use std::collections::HashMap;

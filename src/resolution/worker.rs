@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use dynamic_core::agenda::{Agenda, QueryId};
 use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
+use dynamic_core::name::DnsName;
+use dynamic_core::targets::{Origin, SourceId};
 use dynamic_resolve::{Resolver, ServerFault, Settings, SystemFiles};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -16,10 +19,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::Command;
 #[cfg(debug_assertions)]
 use super::inject;
-use super::questions::{Question, QuestionId, Questions, Subscriber};
 use crate::clock;
 use crate::director::Director;
-use crate::domain::{Ask, Asked, Domain, Next, SourceId};
+use crate::domain::{Domain, LookupInfo, Next};
 use crate::lifetime;
 use crate::vcl::Vcl;
 use crate::vrt::{Guard, OffTask, VclPtr, guard, log_panic};
@@ -28,6 +30,28 @@ use crate::vrt::{Guard, OffTask, VclPtr, guard, log_panic};
 const HOUSEKEEPING: Duration = Duration::from_millis(200);
 /// When a lookup is repeated whose answer could not be taken in.
 const AFTER_PANIC: Duration = Duration::from_secs(30);
+
+/// Something that servers are asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Query {
+    /// How to ask.
+    settings: Arc<Settings>,
+    name: DnsName,
+    /// Service records rather than addresses.
+    services: bool,
+}
+
+/// A source of a domain that waits for answers.
+#[derive(Debug)]
+struct Subscriber(Arc<Domain>, SourceId);
+
+impl PartialEq for Subscriber {
+    fn eq(&self, other: &Self) -> bool {
+        self.1 == other.1 && Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+type Queries = Agenda<Query, Subscriber>;
 
 /// A VCL that is warm. It outlives a worker that panics.
 pub(super) struct Warm {
@@ -40,7 +64,7 @@ pub(super) struct Warm {
 struct Watched {
     domain: Arc<Domain>,
     director: Weak<Director>,
-    asks: LiteMap<SourceId, Option<QuestionId>>,
+    asks: LiteMap<SourceId, Option<QueryId>>,
 }
 
 impl Watched {
@@ -59,12 +83,12 @@ impl Watched {
     }
 
     /// Stops asking all but what is wanted.
-    fn stop(&mut self, questions: &mut Questions, wanted: &HashSet<SourceId>) {
+    fn stop(&mut self, agenda: &mut Queries, wanted: &HashSet<SourceId>) {
         let domain = &self.domain;
         self.asks.retain(|source, id| {
             let stays = wanted.contains(source);
             if let (false, Some(id)) = (stays, id) {
-                questions.unsubscribe(*id, domain, *source);
+                agenda.unsubscribe(*id, &Subscriber(Arc::clone(domain), *source));
             }
             stays
         });
@@ -79,8 +103,8 @@ enum Answer {
 
 impl Answer {
     /// That of a lookup that ended in a panic.
-    fn internal(srv: bool) -> Self {
-        if srv {
+    fn internal(services: bool) -> Self {
+        if services {
             return Answer::Service(Err(Failure::Internal));
         }
         Answer::Host(HostAnswer {
@@ -98,8 +122,8 @@ pub(super) struct Worker<'t> {
     commands: &'t mut UnboundedReceiver<Command>,
     warm: &'t mut HashMap<VclPtr, Warm>,
     resolvers: HashMap<Arc<Settings>, Resolver>,
-    questions: Questions,
-    in_flight: FuturesUnordered<LocalBoxFuture<'static, (QuestionId, Outcome)>>,
+    agenda: Queries,
+    in_flight: FuturesUnordered<LocalBoxFuture<'static, (QueryId, Outcome)>>,
     last_housekeeping: Instant,
 }
 
@@ -112,7 +136,7 @@ impl<'t> Worker<'t> {
             commands,
             warm,
             resolvers: HashMap::new(),
-            questions: Questions::default(),
+            agenda: Queries::default(),
             in_flight: FuturesUnordered::new(),
             last_housekeeping: Instant::now(),
         }
@@ -134,10 +158,10 @@ impl<'t> Worker<'t> {
     /// Runs until the channel is closed.
     pub(super) async fn run(mut self) {
         loop {
-            guard("question", (), || self.ask());
+            guard("query", (), || self.ask());
             let housekeeping = self.last_housekeeping + HOUSEKEEPING;
             let wake = self
-                .questions
+                .agenda
                 .next_due()
                 .map_or(housekeeping, |due| due.min(housekeeping));
             tokio::select! {
@@ -188,7 +212,7 @@ impl<'t> Worker<'t> {
         }) = self.warm.remove(&ptr)
         {
             for (_, mut watched) in watched {
-                watched.stop(&mut self.questions, &HashSet::new());
+                watched.stop(&mut self.agenda, &HashSet::new());
             }
             vcl.graveyard.clear();
             drop(guard);
@@ -211,52 +235,50 @@ impl<'t> Worker<'t> {
                 director: Weak::clone(director),
                 asks: LiteMap::with_capacity(1),
             });
-        let asks = domain.questions();
+        let origins = domain.origins();
         watched.stop(
-            &mut self.questions,
-            &asks.iter().map(|(source, _)| *source).collect(),
+            &mut self.agenda,
+            &origins.iter().map(|(source, _)| *source).collect(),
         );
-        if asks.is_empty() {
+        if origins.is_empty() {
             // A custom service without targets: nothing is to be waited for.
             let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
-            domain.retry_leaves(&mut ctx);
+            domain.retry(&mut ctx);
         }
         let now = Instant::now();
         let mut settings = None;
         let mut taken = false;
-        for (source, ask) in asks {
+        for (source, origin) in origins {
             if watched.asks.contains_key(&source) {
                 continue;
             }
-            let (name, rooted, srv) = match ask {
-                Ask::Address(address) => {
+            let (name, services) = match origin {
+                Origin::Literal(address) => {
                     let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
                     domain.take_address(&mut ctx, source, address);
                     watched.asks.insert(source, None);
                     taken = true;
                     continue;
                 }
-                Ask::Host { name, rooted } => (name, rooted, false),
-                Ask::Service { name, rooted } => (name, rooted, true),
+                Origin::Addresses(name) => (name, false),
+                Origin::Services(name) => (name, true),
             };
             let settings = settings
                 .get_or_insert_with(|| interned(&mut self.resolvers, domain.config().resolver()));
-            let question = Question {
+            let query = Query {
                 settings: Arc::clone(settings),
                 name,
-                rooted,
-                srv,
+                services,
             };
-            let id = self
-                .questions
-                .subscribe(question, Arc::clone(domain), source, now);
+            let subscriber = Subscriber(Arc::clone(domain), source);
+            let id = self.agenda.subscribe(query, subscriber, now);
             watched.asks.insert(source, Some(id));
         }
         if taken {
             // An address may have been what a leaving host was kept for.
-            let wanted = domain.questions();
+            let wanted = domain.origins();
             watched.stop(
-                &mut self.questions,
+                &mut self.agenda,
                 &wanted.iter().map(|(source, _)| *source).collect(),
             );
         }
@@ -265,19 +287,19 @@ impl<'t> Worker<'t> {
     /// Sends the questions that are due.
     fn ask(&mut self) {
         let now = Instant::now();
-        while let Some((id, question)) = self.questions.take_due(now) {
-            let Some(resolver) = self.resolvers.get(&question.settings).cloned() else {
+        while let Some((id, query)) = self.agenda.take_due(now) {
+            let Some(resolver) = self.resolvers.get(&query.settings).cloned() else {
                 continue;
             };
-            let srv = question.srv;
+            let services = query.services;
             let lookup = async move {
                 #[cfg(debug_assertions)]
-                inject::panic_in_lookup(&question.name);
-                if srv {
-                    let lookup = resolver.srv(&question.name, question.rooted).await;
+                inject::panic_in_lookup(&query.name.text);
+                if services {
+                    let lookup = resolver.srv(&query.name.text, query.name.absolute).await;
                     (Answer::Service(lookup.answer), lookup.faults)
                 } else {
-                    let lookup = resolver.host(&question.name, question.rooted).await;
+                    let lookup = resolver.host(&query.name.text, query.name.absolute).await;
                     (Answer::Host(lookup.answer), lookup.faults)
                 }
             };
@@ -286,7 +308,7 @@ impl<'t> Worker<'t> {
                 let outcome = AssertUnwindSafe(lookup).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|panic| {
                     log_panic("lookup", &*panic);
-                    (Answer::internal(srv), Vec::new())
+                    (Answer::internal(services), Vec::new())
                 });
                 (id, outcome)
             }));
@@ -294,16 +316,17 @@ impl<'t> Worker<'t> {
     }
 
     /// Hands an answer to all that wait for it.
-    fn deliver(&mut self, id: QuestionId, (answer, faults): &Outcome) {
+    fn deliver(&mut self, id: QueryId, (answer, faults): &Outcome) {
         let now = Instant::now();
-        let Some((asked, subscribers)) = self.questions.take_subscribers(id, now) else {
+        let Some((asked, subscribers)) = self.agenda.take_subscribers(id, now) else {
             return;
         };
         let at = clock::now() - now.duration_since(asked).as_secs_f64();
         let mut again = Vec::with_capacity(subscribers.len());
         let mut others = Vec::new();
         for subscriber in subscribers {
-            let Subscriber { domain, source, .. } = subscriber;
+            let Subscriber(domain, source) = &subscriber;
+            let (domain, source) = (Arc::clone(domain), *source);
             let Some(warm) = self.warm.get(&domain.vcl().ptr) else {
                 continue;
             };
@@ -313,14 +336,14 @@ impl<'t> Worker<'t> {
             };
             let next = guard("update", failed, || {
                 let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
-                let asked = Asked {
+                let info = LookupInfo {
                     at,
                     jitter: fastrand::f64(),
                     faults,
                 };
                 match answer {
-                    Answer::Host(answer) => domain.take_host(&mut ctx, source, answer, asked),
-                    Answer::Service(answer) => domain.take_service(&mut ctx, answer, asked),
+                    Answer::Host(answer) => domain.take_host(&mut ctx, source, answer, info),
+                    Answer::Service(answer) => domain.take_service(&mut ctx, answer, info),
                 }
             });
             if next.asks_others {
@@ -330,14 +353,9 @@ impl<'t> Worker<'t> {
                     .map(|watched| Weak::clone(&watched.director));
                 others.extend(director.map(|director| (Arc::clone(&domain), director)));
             }
-            again.push(Subscriber {
-                domain,
-                source,
-                due: now + next.after,
-                interval: next.after,
-            });
+            again.push((subscriber, next.after));
         }
-        self.questions.answered(id, again);
+        self.agenda.answered(id, now, again);
         for (domain, director) in others {
             self.watch(&domain, &director);
         }
@@ -349,12 +367,12 @@ impl<'t> Worker<'t> {
         for warm in self.warm.values_mut() {
             warm.vcl.graveyard.clear();
             for (_, mut watched) in warm.watched.extract_if(|_, watched| watched.expire(now)) {
-                watched.stop(&mut self.questions, &HashSet::new());
+                watched.stop(&mut self.agenda, &HashSet::new());
             }
             for watched in warm.watched.values() {
                 if watched.domain.must_retry(now) {
                     let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, now);
-                    watched.domain.retry_leaves(&mut ctx);
+                    watched.domain.retry(&mut ctx);
                 }
             }
         }
