@@ -7,12 +7,12 @@
 
 pub mod answer;
 pub mod buckets;
-pub mod draw;
 pub mod hosts;
 pub mod membership;
 pub mod name;
 pub mod pin;
 pub mod port;
+pub mod random;
 pub mod resolv;
 pub mod schedule;
 pub mod search;

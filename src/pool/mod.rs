@@ -15,8 +15,8 @@ mod update;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use dynamic_core::draw::Draws;
 use dynamic_core::port::Port;
+use dynamic_core::random::SplitMix64;
 
 use crate::director::Director;
 use crate::lifetime::Vcl;
@@ -82,7 +82,7 @@ pub(crate) struct Pool {
     /// 0: there are none.
     retry_at: AtomicU64,
     first: First,
-    draws: Draws,
+    random: SplitMix64,
     /// The resolver thread's own state.
     progress: Mutex<Progress>,
 }
@@ -123,7 +123,7 @@ impl Pool {
             last_used: AtomicU64::new(ctx.now().to_bits()),
             retry_at: AtomicU64::new(0),
             first: First::default(),
-            draws: Draws::new(random()),
+            random: SplitMix64::new(random()),
             progress: Mutex::new(progress),
         });
         let name = pool.engine_name();
