@@ -1,4 +1,4 @@
-//! What a choice costs, in nanoseconds, and what building a layout and its
+//! What a choice costs, in nanoseconds, and what building a selector and its
 //! tables costs, in microseconds: `cargo bench -p dynamic-core --bench select`.
 
 use std::hint::black_box;
@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
-use dynamic_core::select::{Algorithm, Ask, HashScope, Layout, Live, Member, Rules, key_hash};
+use dynamic_core::select::{
+    Algorithm, EndpointState, HashScope, Member, Request, Rules, Selector, key_hash,
+};
 
 /// Many short runs, of which the best counts: others use the machine too.
 const RUNS: usize = 100;
@@ -20,7 +22,7 @@ struct World {
     random: AtomicU64,
 }
 
-impl Live for World {
+impl EndpointState for World {
     #[inline(never)]
     fn healthy(&self, i: usize) -> bool {
         black_box(self.healthy[i])
@@ -37,7 +39,7 @@ impl Live for World {
     }
 
     #[inline(never)]
-    fn ramp(&self, _: usize) -> f64 {
+    fn slow_start_factor(&self, _: usize) -> f64 {
         black_box(1.0)
     }
 
@@ -60,7 +62,7 @@ fn world(n: usize, sick: usize, busy: u32) -> World {
     }
 }
 
-fn layout(n: usize, weights: impl Fn(u32) -> u32, tiers: u32) -> Layout {
+fn selector(n: usize, weights: impl Fn(u32) -> u32, tiers: u32) -> Selector {
     let ids: Vec<String> = (0..n)
         .map(|i| format!("10.0.{}.{}:8080", i / 250, i % 250))
         .collect();
@@ -75,7 +77,7 @@ fn layout(n: usize, weights: impl Fn(u32) -> u32, tiers: u32) -> Layout {
             score: 0,
         })
         .collect();
-    Layout::new(&members, 0)
+    Selector::new(&members, 0)
 }
 
 /// The least time of several runs, in nanoseconds per call.
@@ -110,27 +112,27 @@ fn choices(
     busy: u32,
 ) {
     row(name, |n| {
-        let layout = layout(n, weights, tiers);
+        let selector = selector(n, weights, tiers);
         let world = world(n, sick, busy);
         let calls = if n < 100 { 20_000 } else { 1_000 };
-        let mut ask = Ask::default();
+        let mut request = Request::default();
         time(calls, |i| {
             if keyed {
-                ask.key = Some(u64::from(i).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                request.key = Some(u64::from(i).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             }
-            ask.now = f64::from(i) * 1e-7;
-            black_box(layout.choose(black_box(&rules), &world, &ask));
+            request.now = f64::from(i) * 1e-7;
+            black_box(selector.choose(black_box(&rules), &world, &request));
         })
     });
 }
 
 fn two_threads(rules: Rules) {
     row("  the same, two threads", |n| {
-        let layout = layout(n, |_| 1, 1);
+        let selector = selector(n, |_| 1, 1);
         let run = || {
             let world = world(n, 0, 0);
             time(20_000, |_| {
-                black_box(layout.choose(&rules, &world, &Ask::default()));
+                black_box(selector.choose(&rules, &world, &Request::default()));
             })
         };
         thread::scope(|scope| {
@@ -202,9 +204,9 @@ fn main() {
     });
 
     println!("\nmicroseconds to build");
-    row("layout", |n| {
+    row("selector", |n| {
         time(20, |_| {
-            black_box(layout(n, equal, 1));
+            black_box(selector(n, equal, 1));
         }) / 1e3
     });
     for (name, weights) in [
@@ -214,7 +216,7 @@ fn main() {
         row(&format!("table, {name}"), |n| {
             let world = world(n, 0, 0);
             first(
-                || layout(n, weights, 1),
+                || selector(n, weights, 1),
                 |l| {
                     black_box(l.choose(&rr, &world, &KEYED));
                 },
@@ -222,23 +224,23 @@ fn main() {
         });
     }
     let odd = |i: u32| i.wrapping_mul(2_654_435_761).max(1);
-    row("wheel of 65,536 slots", |n| {
-        first(|| layout(n, odd, 1), |l| l.prepare(&rr))
+    row("schedule of 65,536 slots", |n| {
+        first(|| selector(n, odd, 1), |l| l.prepare(&rr))
     });
 }
 
-const KEYED: Ask = Ask {
+const KEYED: Request = Request {
     key: Some(1),
     retry: false,
     now: 0.0,
 };
 
-/// The least time of a first call on a new layout, in microseconds.
-fn first(build: impl Fn() -> Layout, call: impl Fn(&Layout)) -> f64 {
+/// The least time of a first call on a new selector, in microseconds.
+fn first(build: impl Fn() -> Selector, call: impl Fn(&Selector)) -> f64 {
     let run = |_| {
-        let layout = build();
+        let selector = build();
         let start = Instant::now();
-        call(&layout);
+        call(&selector);
         start.elapsed().as_secs_f64() * 1e6
     };
     (0..RUNS).map(run).fold(f64::INFINITY, f64::min)

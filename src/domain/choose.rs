@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dynamic_core::buckets::{self, Client, OwnerTable, Owners, Service};
 use dynamic_core::pin::Pin;
-use dynamic_core::select::{Ask, Choice, Layout, Live, Rules, key_hash, ramp};
+use dynamic_core::select::{Choice, EndpointState, Request, Rules, Selector, key_hash, slow_start};
 use dynamic_core::session::{Action, Condition, Decision, Key, Status, decide};
 
 use super::Domain;
@@ -72,8 +72,8 @@ impl Now<'_> {
         self.snapshot.endpoints.get(i)
     }
 
-    fn ask(&self, key: Option<u64>) -> Ask {
-        Ask {
+    fn ask(&self, key: Option<u64>) -> Request {
+        Request {
             key,
             retry: self.attempt > 0,
             now: self.ctx.now(),
@@ -82,12 +82,12 @@ impl Now<'_> {
 
     /// Among all, by the director's rules.
     fn by_rules(&self, key: Option<u64>) -> Option<Choice> {
-        let layout = &self.snapshot.layout;
-        layout.choose(self.domain.rules(), self, &self.ask(key))
+        let selector = &self.snapshot.selector;
+        selector.choose(self.domain.rules(), self, &self.ask(key))
     }
 
     /// Among those of a group, by the algorithm.
-    fn within(&self, group: Option<&Layout>) -> Option<Choice> {
+    fn within(&self, group: Option<&Selector>) -> Option<Choice> {
         group?.choose(self.domain.rules(), self, &self.ask(None))
     }
 
@@ -114,7 +114,7 @@ impl Now<'_> {
     }
 }
 
-impl Live for Now<'_> {
+impl EndpointState for Now<'_> {
     fn healthy(&self, i: usize) -> bool {
         self.endpoint(i).is_some_and(|e| e.leaf.healthy(self.ctx))
     }
@@ -130,16 +130,16 @@ impl Live for Now<'_> {
         self.endpoint(i).map_or(0, |e| e.leaf.in_flight())
     }
 
-    fn ramp(&self, i: usize) -> f64 {
+    fn slow_start_factor(&self, i: usize) -> f64 {
         let window = self.domain.config.settings.slow_start;
         self.endpoint(i).map_or(1.0, |e| {
             let (_, healthy_since) = e.leaf.health(self.ctx);
-            ramp::factor(healthy_since, self.ctx.now(), window)
+            slow_start::factor(healthy_since, self.ctx.now(), window)
         })
     }
 
     fn random(&self) -> u64 {
-        self.domain.draws.draw()
+        self.domain.random.next()
     }
 }
 
@@ -277,8 +277,8 @@ impl Domain {
                 .is_some_and(|e| pin.names(e.key.address, e.key.port, &e.key.host))
         };
         now.snapshot
-            .layout
-            .choose_among(self.rules(), now, &now.ask(None), named)
+            .selector
+            .choose_where(self.rules(), now, &now.ask(None), named)
     }
 
     /// By the key, if there is one, else by the algorithm.

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, OnceLock};
 
 use dynamic_core::domain::DomainState;
-use dynamic_core::draw::Draws;
 use dynamic_core::name::DnsName;
 use dynamic_core::port::Port;
+use dynamic_core::random::SplitMix64;
 
 use crate::director::Config;
 use crate::sync::lock;
@@ -93,7 +93,7 @@ pub(crate) struct Domain {
     answered: AtomicBool,
     /// Where it counts until then.
     unanswered: Option<Unanswered>,
-    draws: Draws,
+    random: SplitMix64,
     /// How often a snapshot was made: the next one's first turn.
     generation: AtomicU64,
     /// The resolver thread's own state.
@@ -177,7 +177,7 @@ impl Domain {
             first: FirstAnswer::default(),
             answered: AtomicBool::new(false),
             unanswered: unanswered.map(Unanswered::new),
-            draws: Draws::new(random()),
+            random: SplitMix64::new(random()),
             generation: AtomicU64::new(0),
             state: Mutex::new(state),
         });

@@ -1,7 +1,7 @@
 //! What is counted and said about a request's choice.
 
 use dynamic_core::name::Excerpt;
-use dynamic_core::select::{Choice, Standing};
+use dynamic_core::select::{Choice, Pass};
 use dynamic_core::session::Status;
 
 use super::Domain;
@@ -42,10 +42,10 @@ impl Domain {
         if choice.spilled {
             self.count(Counter::Spilled);
         }
-        if choice.overflowed {
+        if choice.bound_exceeded {
             self.count(Counter::HashOverflow);
         }
-        if choice.elsewhere {
+        if choice.retried_elsewhere {
             self.count(Counter::RetriedElsewhere);
         }
         if self.config.debugging() {
@@ -60,9 +60,9 @@ impl Domain {
         for (is_so, what) in [
             (endpoint.is_preferred(), " preferred"),
             (choice.spilled, " spilled"),
-            (choice.overflowed, " overflow"),
-            (choice.elsewhere, " elsewhere"),
-            (choice.standing == Standing::Sick, " sick"),
+            (choice.bound_exceeded, " overflow"),
+            (choice.retried_elsewhere, " elsewhere"),
+            (choice.pass == Pass::AnyHealth, " sick"),
         ] {
             if is_so {
                 event.push_str(what);

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use dynamic_core::buckets::OwnerTable;
 use dynamic_core::domain::Backend;
-use dynamic_core::select::{Layout, Member};
+use dynamic_core::select::{Member, Selector};
 use dynamic_core::session::{AffinityTable, AffinityTo};
 
 use crate::director::Config;
@@ -43,15 +43,15 @@ impl Endpoint {
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(super) endpoints: Box<[Endpoint]>,
-    pub(super) layout: Layout,
+    pub(super) selector: Selector,
     /// What session keys name.
     pub(super) affinity: Option<Arc<AffinityTable>>,
     /// Who owns which hash bucket.
     pub(super) owners: Option<OwnerTable>,
-    /// Layouts of the groups of several endpoints that session keys name, and
+    /// Selectors of the groups of several endpoints that session keys name, and
     /// of the owners of each bucket, each built when it is first needed.
-    groups: Box<[OnceLock<Layout>]>,
-    buckets: Box<[OnceLock<Layout>]>,
+    groups: Box<[OnceLock<Selector>]>,
+    buckets: Box<[OnceLock<Selector>]>,
     /// There was no answer yet.
     pub(super) pending: bool,
 }
@@ -105,7 +105,7 @@ impl Snapshot {
     pub(super) fn empty() -> Self {
         Snapshot {
             endpoints: Box::default(),
-            layout: Layout::new(&[], 0),
+            selector: Selector::new(&[], 0),
             affinity: None,
             owners: None,
             groups: Box::default(),
@@ -128,8 +128,8 @@ impl Snapshot {
                 score: e.rank.score,
             })
             .collect();
-        let layout = Layout::new(&members, seed);
-        layout.prepare(&config.settings.rules);
+        let selector = Selector::new(&members, seed);
+        selector.prepare(&config.settings.rules);
         let references = &config.references;
         let session = references.session.as_ref().map(|object| object.session());
         let affinity_to = session.map_or(AffinityTo::Endpoint, |s| s.settings().affinity_to());
@@ -166,7 +166,7 @@ impl Snapshot {
         };
         Snapshot {
             endpoints: endpoints.into(),
-            layout,
+            selector,
             affinity: affinity.map(Arc::new),
             owners,
             groups,
@@ -175,14 +175,14 @@ impl Snapshot {
         }
     }
 
-    /// The layout of the endpoints that a session key names.
-    pub(super) fn group(&self, group: usize) -> Option<&Layout> {
+    /// The selector of the endpoints that a session key names.
+    pub(super) fn group(&self, group: usize) -> Option<&Selector> {
         let members = self.affinity.as_ref()?.members(group);
         Some(self.groups.get(group)?.get_or_init(|| self.subset(members)))
     }
 
-    /// The layout of the owners of a bucket.
-    pub(super) fn owners_of(&self, bucket: u8) -> Option<&Layout> {
+    /// The selector of the owners of a bucket.
+    pub(super) fn owners_of(&self, bucket: u8) -> Option<&Selector> {
         let owners = self.owners.as_ref()?.owners(bucket);
         Some(
             self.buckets
@@ -192,7 +192,7 @@ impl Snapshot {
     }
 
     /// `some` in ascending order.
-    fn subset(&self, some: &[usize]) -> Layout {
-        self.layout.subset(|i| some.binary_search(&i).is_ok())
+    fn subset(&self, some: &[usize]) -> Selector {
+        self.selector.subset(|i| some.binary_search(&i).is_ok())
     }
 }

@@ -16,42 +16,40 @@
 //! Cost: that of the plain choice where the key's endpoint is idle, else one walk
 //! over the scope for `W` and `T`, O(n).
 
-use super::Live;
-use super::gate::Gate;
+use super::EndpointState;
+use super::eligibility::Eligibility;
 use super::maglev;
-use super::pool::{Pool, Seat};
+use super::tier::{EndpointSet, WeightedEndpoint};
 
 /// What a balance of 1.0 is here.
 const ONE: f64 = 1e6;
 
 /// The position for a key, and whether load moved it from the key's first
 /// endpoint that could be chosen.
-pub(super) fn pick<L: Live, E: Fn(usize) -> bool>(
-    pool: &Pool,
-    gate: &Gate<'_, L, E>,
+pub(super) fn pick<S: EndpointState, E: Fn(usize) -> bool>(
+    set: &EndpointSet,
+    eligibility: &Eligibility<'_, S, E>,
     key: u64,
     balance: f64,
 ) -> Option<(usize, bool)> {
     let mut load = None;
     let mut first = None;
     let mut least: Option<(u64, u64, usize)> = None;
-    let accepted = maglev::walk(pool, key, |position| {
-        let Some(&seat) = pool.seats.get(position) else {
-            return false;
-        };
-        if !gate.open(seat.index()) {
+    let accepted = maglev::walk(set, key, |position| {
+        let endpoint = set.endpoints[position];
+        if !eligibility.accepts(endpoint.index) {
             return false;
         }
         first.get_or_insert(position);
-        let in_flight = u64::from(gate.live.in_flight(seat.index()));
+        let in_flight = u64::from(eligibility.state.in_flight(endpoint.index));
         if in_flight == 0 {
             return true;
         }
-        let load = load.get_or_insert_with(|| Load::of(pool, gate, balance));
-        if load.accepts(seat, in_flight) {
+        let load = load.get_or_insert_with(|| ScopeLoad::of(set, eligibility, balance));
+        if load.accepts(endpoint, in_flight) {
             return true;
         }
-        let weight = u64::from(seat.share());
+        let weight = u64::from(endpoint.share());
         // in_flight / weight, compared without a division: both are below 2^32.
         if least.is_none_or(|(flight, share, _)| in_flight * share < flight * weight) {
             least = Some((in_flight, weight, position));
@@ -63,27 +61,34 @@ pub(super) fn pick<L: Live, E: Fn(usize) -> bool>(
 }
 
 /// The load of a scope.
-struct Load {
+struct ScopeLoad {
     /// `balance × (T + 1)`, in millionths.
     allowed: u128,
     /// `W`, in millionths.
     weight: u128,
 }
 
-impl Load {
-    fn of<L: Live, E: Fn(usize) -> bool>(pool: &Pool, gate: &Gate<'_, L, E>, balance: f64) -> Self {
+impl ScopeLoad {
+    fn of<S: EndpointState, E: Fn(usize) -> bool>(
+        set: &EndpointSet,
+        eligibility: &Eligibility<'_, S, E>,
+        balance: f64,
+    ) -> Self {
         let mut in_flight = 0u64;
         let mut weight = 0u64;
-        for seat in &pool.seats {
-            if gate.healthy(seat.index()) {
-                in_flight += u64::from(gate.live.in_flight(seat.index()));
-                weight += u64::from(seat.share());
+        for endpoint in &set.endpoints {
+            if eligibility.healthy(endpoint.index) {
+                in_flight += u64::from(eligibility.state.in_flight(endpoint.index));
+                weight += u64::from(endpoint.share());
             }
         }
-        // Not negative and cut off at the type's ends, as casts are.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not negative, and a cast stops at the type's ends"
+        )]
         let (balance, one) = ((balance * ONE).round() as u32, ONE as u32);
-        Load {
+        ScopeLoad {
             allowed: u128::from(balance) * (u128::from(in_flight) + 1),
             weight: u128::from(weight) * u128::from(one),
         }
@@ -91,7 +96,7 @@ impl Load {
 
     /// `in_flight < ceil(allowed × w / weight)`; for whole numbers this is the same
     /// without rounding up, hence without dividing.
-    fn accepts(&self, seat: Seat, in_flight: u64) -> bool {
-        u128::from(in_flight) * self.weight < self.allowed * u128::from(seat.share())
+    fn accepts(&self, endpoint: WeightedEndpoint, in_flight: u64) -> bool {
+        u128::from(in_flight) * self.weight < self.allowed * u128::from(endpoint.share())
     }
 }

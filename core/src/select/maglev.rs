@@ -31,63 +31,67 @@
 //! Cost of a choice: one look-up; with a part `p` of the endpoints sick
 //! `1 / (1 − p)` of them, at most `32 + n`.
 
-use super::gate::Gate;
-use super::pool::{Pool, Seat};
-use super::slots::Slots;
-use super::{Live, hash, wheel};
+use super::eligibility::Eligibility;
+use super::index_table::IndexTable;
+use super::tier::EndpointSet;
+use super::{EndpointState, wrr_schedule};
+use crate::random::{reduce, splitmix64};
 
 /// The power of two below the least size of a table.
-const LEAST: u64 = 1 << 12;
+const MIN_SIZE: u64 = 1 << 12;
 /// Slots per endpoint, at least. With 100 the table of ten endpoints lets up to 3.3 %
 /// of the other keys move when one endpoint leaves, with 200 half as many.
-const PER_SEAT: u64 = 200;
+const MIN_PER_ENDPOINT: u64 = 200;
 /// Slots of the table in which a key looks before it asks all endpoints.
-const PROBES: u64 = 32;
+const MAX_PROBES: u64 = 32;
 
 /// A table of slots, each with the position of an endpoint.
 #[derive(Debug)]
 pub(super) struct Table {
-    slots: Slots,
-    size: u64,
+    slots: IndexTable,
 }
 
 impl Table {
-    /// The table of `seats`, given in order of identity.
-    pub(super) fn new(seats: &[Seat]) -> Self {
-        Table::with_size(seats, size(seats.len() as u64))
+    /// The table of endpoints, each a weight above 0 and the hash of its
+    /// identity, given in order of identity.
+    pub(super) fn new(endpoints: impl Iterator<Item = (u32, u64)>) -> Self {
+        let (weights, hashes): (Vec<u32>, Vec<u64>) = endpoints.unzip();
+        let size = size(weights.len() as u64);
+        Table::with_size(&weights, &hashes, size)
     }
 
     /// A table of `size` slots, a prime.
-    fn with_size(seats: &[Seat], size: u64) -> Self {
-        let even = seats.windows(2).all(|pair| match pair {
-            [a, b] => a.share() == b.share(),
-            _ => true,
-        });
-        let places: Vec<(u64, u64)> = seats.iter().map(|s| preference(s.identity, size)).collect();
+    fn with_size(weights: &[u32], hashes: &[u64], size: u64) -> Self {
+        let even = weights.windows(2).all(|pair| pair[0] == pair[1]);
+        let places: Vec<(u64, u64)> = hashes.iter().map(|&h| preference(h, size)).collect();
         let slots = if even {
-            let turns = (0..u32::try_from(seats.len()).unwrap_or(u32::MAX)).cycle();
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "positions are 32 bits wide"
+            )]
+            let turns = (0..weights.len() as u32).cycle();
             populate(&places, turns, size)
         } else {
-            let weights: Vec<u32> = seats.iter().map(|s| s.share()).collect();
-            let turns = turns(&wheel::apportion(&weights, size, 0));
+            let turns = turns(&wrr_schedule::apportion(weights, size, 0));
             populate(&places, turns.into_iter(), size)
         };
         Table {
-            slots: Slots::new(slots),
-            size,
+            slots: IndexTable::new(slots),
         }
     }
 
     /// The position of the endpoint in the slot of a hash.
     pub(super) fn at(&self, hash: u64) -> usize {
-        self.slots.at(hash::scale(hash, self.size))
+        #[allow(clippy::cast_possible_truncation, reason = "less than a usize")]
+        let slot = reduce(hash, self.slots.len() as u64) as usize;
+        self.slots.at(slot)
     }
 }
 
 /// The size of the table of `n` endpoints.
 fn size(n: u64) -> u64 {
-    let wanted = n.saturating_mul(PER_SEAT);
-    let mut power = LEAST;
+    let wanted = n.saturating_mul(MIN_PER_ENDPOINT);
+    let mut power = MIN_SIZE;
     while power < wanted && power < 1 << 40 {
         power <<= 2;
     }
@@ -97,8 +101,8 @@ fn size(n: u64) -> u64 {
 
 /// The first preferred slot of an identity's hash and the step to the next.
 fn preference(identity: u64, size: u64) -> (u64, u64) {
-    let offset = hash::scale(hash::split(identity, 0), size);
-    let skip = 1 + hash::scale(hash::split(identity, 1), size.saturating_sub(1));
+    let offset = reduce(splitmix64(identity, 0), size);
+    let skip = 1 + reduce(splitmix64(identity, 1), size.saturating_sub(1));
     (offset, skip)
 }
 
@@ -172,61 +176,66 @@ fn populate(preferences: &[(u64, u64)], turns: impl Iterator<Item = u32>, size: 
 
 /// The first position of the key's order that `visit` accepts. Each position
 /// is offered at least once, some more often.
-pub(super) fn walk(pool: &Pool, key: u64, mut visit: impl FnMut(usize) -> bool) -> Option<usize> {
-    let n = pool.len();
-    if n == 1 {
+pub(super) fn walk(
+    set: &EndpointSet,
+    key: u64,
+    mut visit: impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    if set.len() == 1 {
         return visit(0).then_some(0);
     }
-    let table = pool.table();
+    let table = set.table();
     let home = table.at(key);
     if visit(home) {
         return Some(home);
     }
-    for probe in 0..PROBES - 1 {
-        let position = table.at(hash::split(key, probe));
+    for probe in 0..MAX_PROBES - 1 {
+        let position = table.at(splitmix64(key, probe));
         if visit(position) {
             return Some(position);
         }
     }
-    let start = hash::scale(hash::split(key, PROBES - 1), n);
-    let round = (start..n).chain(0..start);
-    round
-        .filter_map(|position| usize::try_from(position).ok())
+    #[allow(clippy::cast_possible_truncation, reason = "less than a usize")]
+    let start = reduce(splitmix64(key, MAX_PROBES - 1), set.len() as u64) as usize;
+    (start..set.len())
+        .chain(0..start)
         .find(|&position| visit(position))
 }
 
 /// The position of the key's first endpoint that can be chosen.
-pub(super) fn pick<L: Live, E: Fn(usize) -> bool>(
-    pool: &Pool,
-    gate: &Gate<'_, L, E>,
+pub(super) fn pick<S: EndpointState, E: Fn(usize) -> bool>(
+    set: &EndpointSet,
+    eligibility: &Eligibility<'_, S, E>,
     key: u64,
 ) -> Option<usize> {
-    walk(pool, key, |position| {
-        let seat = pool.seats.get(position);
-        seat.is_some_and(|seat| gate.open(seat.index()))
+    walk(set, key, |position| {
+        eligibility.accepts(set.index(position))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::select::key_hash;
     use proptest::prelude::*;
 
-    fn seats(members: &[(&str, u32)]) -> Vec<Seat> {
+    /// The table of members, and of a certain size if one is given.
+    fn table(members: &[(&str, u32)], size: Option<u64>) -> Table {
         let mut members = members.to_vec();
         members.sort_unstable();
-        let seat = |(rank, &(id, weight)): (u32, &(&str, u32))| Seat {
-            index: rank,
-            weight,
-            tier: 0,
-            rank,
-            identity: hash::key_hash(id.as_bytes()),
+        let endpoints = members
+            .iter()
+            .map(|&(id, weight)| (weight, key_hash(id.as_bytes())));
+        let Some(size) = size else {
+            return Table::new(endpoints);
         };
-        (0u32..).zip(&members).map(seat).collect()
+        let (weights, hashes): (Vec<u32>, Vec<u64>) = endpoints.unzip();
+        Table::with_size(&weights, &hashes, size)
     }
 
     fn positions(table: &Table) -> Vec<usize> {
-        (0..table.size).map(|slot| table.slots.at(slot)).collect()
+        let slots = &table.slots;
+        (0..slots.len()).map(|slot| slots.at(slot)).collect()
     }
 
     fn counts(positions: &[usize], n: usize) -> Vec<u64> {
@@ -252,10 +261,10 @@ mod tests {
 
     #[test]
     fn golden_table_of_seven_slots_and_three_endpoints() {
-        let even = Table::with_size(&seats(&THREE.map(|id| (id, 1))), 7);
+        let even = table(&THREE.map(|id| (id, 1)), Some(7));
         assert_eq!(positions(&even), [0, 1, 2, 2, 0, 0, 1]);
         let weighted = [(THREE[0], 1), (THREE[1], 2), (THREE[2], 4)];
-        let weighted = Table::with_size(&seats(&weighted), 7);
+        let weighted = table(&weighted, Some(7));
         assert_eq!(positions(&weighted), [2, 1, 2, 2, 1, 2, 0]);
     }
 
@@ -284,7 +293,7 @@ mod tests {
                 .map(|i| format!("10.0.{}.{}:80", i / 250, i % 250))
                 .collect();
             let members: Vec<(&str, u32)> = ids.iter().map(|id| (&**id, 7)).collect();
-            let counts = counts(&positions(&Table::new(&seats(&members))), n);
+            let counts = counts(&positions(&table(&members, None)), n);
             let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
             assert!(most - least <= 1, "{n}: {least} to {most}");
         }
@@ -292,13 +301,13 @@ mod tests {
 
     #[test]
     fn the_lightest_beside_the_heaviest_may_have_no_slot() {
-        let table = Table::new(&seats(&[("a", u32::MAX), ("b", 1)]));
+        let table = table(&[("a", u32::MAX), ("b", 1)], None);
         assert_eq!(counts(&positions(&table), 2), [4099, 0]);
     }
 
     #[test]
     fn equal_identities_share_the_table() {
-        let table = Table::with_size(&seats(&[("a", 1), ("a", 1)]), 7);
+        let table = table(&[("a", 1), ("a", 1)], Some(7));
         assert_eq!(counts(&positions(&table), 2), [4, 3]);
     }
 
@@ -310,12 +319,12 @@ mod tests {
             let ids: Vec<String> = (0..weights.len()).map(|i| format!("10.0.0.{i:03}:80")).collect();
             let members: Vec<(&str, u32)> =
                 ids.iter().zip(&weights).map(|(id, &w)| (&**id, w)).collect();
-            let table = Table::new(&seats(&members));
+            let table = table(&members, None);
             let counts = counts(&positions(&table), weights.len());
-            prop_assert_eq!(counts.iter().sum::<u64>(), table.size);
+            prop_assert_eq!(counts.iter().sum::<u64>(), table.slots.len() as u64);
             let sum: u128 = weights.iter().map(|&w| u128::from(w)).sum();
             for (&count, &weight) in counts.iter().zip(&weights) {
-                let share = u128::from(weight) * u128::from(table.size);
+                let share = u128::from(weight) * u128::from(table.slots.len() as u64);
                 prop_assert!((u128::from(count) + 1) * sum > share);
                 prop_assert!(u128::from(count) * sum < share + sum);
             }

@@ -1,16 +1,16 @@
 //! Choosing an endpoint.
 //!
-//! A [`Layout`] is built from the endpoints of an answer and shared by all
-//! threads; [`Layout::choose`] chooses one of them for a request, by the
-//! director's [`Rules`], what [`Live`] tells about the endpoints at that
-//! moment, and what the request itself brings, [`Ask`].
+//! A [`Selector`] is built from the endpoints of an answer and shared by all
+//! threads; [`Selector::choose`] chooses one of them for a request, by the
+//! director's [`Rules`], the endpoints' state at that moment ([`EndpointState`]),
+//! and what the request itself brings ([`Request`]).
 //!
 //! # Order of a choice
 //!
 //! 1. Endpoints are in tiers: lower [`Member::priority`] first, then higher
 //!    [`Member::score`].
 //! 2. A tier comes first: the best, or with `overprovisioning` the one that
-//!    the request's number falls in (`spill`); the others follow, best first.
+//!    the request's number falls in (`tier_load`); the others follow, best first.
 //! 3. In each tier, endpoints of weight 0 are left out unless nothing else in the
 //!    tier can be chosen (RFC 2782); if all have weight 0 they are equal.
 //! 4. Among the rest, the policy chooses one that is healthy and was not tried
@@ -23,38 +23,37 @@
 //!    endpoints serve, whatever their health.
 //!
 //! Each policy's method, exact enough to be repeated by another program, is in
-//! its module. All of them are deterministic but for [`Live::random`]. Their order
+//! its module. All of them are deterministic but for [`EndpointState::random`]. Their order
 //! is that of the identities, compared as bytes.
 //!
 //! # Groups
 //!
 //! An affinity group, the owners of a hash bucket or the addresses of one host
-//! are chosen among in the same way: [`Layout::subset`] makes a layout of a group,
-//! [`Layout::choose_among`] takes a predicate.
+//! are chosen among in the same way: [`Selector::subset`] makes a selector
+//! of a group, [`Selector::choose_where`] takes a predicate.
 
 mod bounded;
-mod gate;
+mod eligibility;
 mod hash;
-mod layout;
+mod index_table;
 mod least;
 mod maglev;
-mod pool;
-pub mod ramp;
 mod random;
 mod round_robin;
 mod rules;
-mod slots;
-mod spill;
-mod wheel;
+mod selector;
+pub mod slow_start;
+mod tier;
+mod tier_load;
+mod wrr_schedule;
 
 use std::cmp::Reverse;
 
 pub use hash::key_hash;
-pub(crate) use hash::split;
-pub use layout::Layout;
 pub use rules::{Algorithm, HashScope, Rules, RulesError};
+pub use selector::Selector;
 
-/// An endpoint of a layout.
+/// An endpoint of a selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
     /// What it is, the same on every machine: `address:port` in canonical form,
@@ -75,28 +74,28 @@ impl Member<'_> {
     }
 }
 
-/// The running world, as far as a choice asks about it.
+/// The live state of the endpoints, asked during a choice.
 ///
 /// `i` is the endpoint's index in the slice of members. Answers may change from
 /// one call to the next; a choice always ends.
-pub trait Live {
+pub trait EndpointState {
     /// Whether endpoint `i` is healthy.
     fn healthy(&self, i: usize) -> bool;
     /// Whether an earlier attempt of this task chose endpoint `i`. Only asked
-    /// where [`Ask::retry`] is set.
+    /// where [`Request::retry`] is set.
     fn tried(&self, i: usize) -> bool;
     /// Requests under way to endpoint `i`.
     fn in_flight(&self, i: usize) -> u32;
     /// The factor for the weight of endpoint `i`, above 0 and up to 1 (see
-    /// [`ramp::factor`]). Only asked where [`Rules::slow_start`] is set.
-    fn ramp(&self, i: usize) -> f64;
+    /// [`slow_start::factor`]). Only asked where [`Rules::slow_start`] is set.
+    fn slow_start_factor(&self, i: usize) -> f64;
     /// The next random number, uniform over all 64-bit numbers.
     fn random(&self) -> u64;
 }
 
 /// What one request brings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Ask {
+pub struct Request {
     /// The hash of its key, from [`key_hash`]; none: no key.
     pub key: Option<u64>,
     /// Whether an earlier attempt of its task has chosen an endpoint.
@@ -106,15 +105,15 @@ pub struct Ask {
     pub now: f64,
 }
 
-/// How an endpoint stood when it was chosen.
+/// The pass in which an endpoint was chosen, in the order of the passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Pass {
     /// Healthy, and not chosen by an earlier attempt.
-    Fresh,
+    Untried,
     /// Healthy; every healthy endpoint had been tried, so it starts over.
     Tried,
     /// Nothing was healthy.
-    Sick,
+    AnyHealth,
 }
 
 /// The endpoint chosen for a request.
@@ -124,21 +123,13 @@ pub struct Choice {
     pub index: usize,
     /// Its tier, 0 = best.
     pub tier: u32,
-    /// How it stood.
-    pub standing: Standing,
+    /// What else there was to choose.
+    pub pass: Pass,
     /// Whether there is a better tier that it is not of, except where a key
     /// chose among all tiers.
     pub spilled: bool,
     /// Whether the bound on load moved a key to another endpoint.
-    pub overflowed: bool,
+    pub bound_exceeded: bool,
     /// Whether this is a retry and went to an endpoint that was not tried.
-    pub elsewhere: bool,
-}
-
-impl Choice {
-    /// Whether any endpoint was healthy.
-    #[must_use]
-    pub fn any_healthy(&self) -> bool {
-        self.standing != Standing::Sick
-    }
+    pub retried_elsewhere: bool,
 }

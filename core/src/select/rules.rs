@@ -40,7 +40,7 @@ pub struct Rules {
     pub hash_balance: f64,
     /// Among which endpoints a key chooses.
     pub hash_scope: HashScope,
-    /// Whether weights are multiplied by [`Live::ramp`](super::Live::ramp).
+    /// Whether weights are multiplied by [`EndpointState::slow_start_factor`](super::EndpointState::slow_start_factor).
     /// Keys ignore it: a table that changed by the second would move them.
     pub slow_start: bool,
 }

@@ -1,8 +1,8 @@
 //! Keys.
 
-use dynamic_core::select::{Algorithm, HashScope, Layout, Rules, key_hash};
+use dynamic_core::select::{Algorithm, HashScope, Rules, Selector, key_hash};
 
-use crate::world::{World, choose, flat, ids, keyed, layout};
+use crate::world::{World, choose, flat, ids, keyed, selector};
 
 fn rules() -> Rules {
     Rules::default()
@@ -15,25 +15,25 @@ fn keys(n: usize) -> Vec<u64> {
 }
 
 /// Where each key goes.
-fn homes(layout: &Layout, rules: &Rules, world: &World, keys: &[u64]) -> Vec<usize> {
-    let home = |&key| choose(layout, rules, world, &keyed(key)).index;
+fn homes(selector: &Selector, rules: &Rules, world: &World, keys: &[u64]) -> Vec<usize> {
+    let home = |&key| choose(selector, rules, world, &keyed(key)).index;
     keys.iter().map(home).collect()
 }
 
 /// Members of one tier, with `without` left out; and what they are.
-fn some(n: usize, without: Option<usize>) -> (Vec<usize>, Layout) {
+fn some(n: usize, without: Option<usize>) -> (Vec<usize>, Selector) {
     let kept: Vec<usize> = (0..n).filter(|&i| Some(i) != without).collect();
     let ids = ids(n);
     let members: Vec<_> = kept.iter().map(|&i| (ids[i].clone(), 1, 0, 0)).collect();
-    (kept, layout(&members))
+    (kept, selector(&members))
 }
 
 /// The part of the keys of the others that move when one of `n` leaves.
 fn moved(n: usize, gone: usize) -> f64 {
     let keys = keys(10_000);
     let before = homes(&some(n, None).1, &rules(), &World::new(n), &keys);
-    let (kept, layout) = some(n, Some(gone));
-    let after = homes(&layout, &rules(), &World::new(n - 1), &keys);
+    let (kept, selector) = some(n, Some(gone));
+    let after = homes(&selector, &rules(), &World::new(n - 1), &keys);
     let mut moves = 0;
     for (&before, after) in before.iter().zip(after) {
         assert_ne!(kept[after], gone);
@@ -47,13 +47,13 @@ fn moved(n: usize, gone: usize) -> f64 {
 #[test]
 fn golden_homes() {
     let ids = ["192.0.2.1:80", "192.0.2.2:80", "[2001:db8::1]:80"];
-    let layout = layout(&ids.map(|id| (id.to_owned(), 1, 0, 0)));
+    let selector = selector(&ids.map(|id| (id.to_owned(), 1, 0, 0)));
     let names = ["alice", "bob", "carol", "dave", "erin", "frank"];
     let keys: Vec<u64> = names.iter().map(|name| key_hash(name.as_bytes())).collect();
-    assert_eq!(homes(&layout, &rules(), &World::new(3), &keys), GOLDEN);
+    assert_eq!(homes(&selector, &rules(), &World::new(3), &keys), GOLDEN);
     // Next choices, fixed by the key too.
     assert_eq!(
-        homes(&layout, &rules(), &World::without(3, &[1]), &keys),
+        homes(&selector, &rules(), &World::without(3, &[1]), &keys),
         GOLDEN_WITHOUT_1
     );
 }
@@ -72,8 +72,8 @@ fn the_order_of_the_members_does_not_matter() {
     other.swap(1, 4);
     let keys = keys(1000);
     let world = World::new(7);
-    let there = homes(&layout(&forward), &rules(), &world, &keys);
-    let back = homes(&layout(&other), &rules(), &world, &keys);
+    let there = homes(&selector(&forward), &rules(), &world, &keys);
+    let back = homes(&selector(&other), &rules(), &world, &keys);
     assert!(
         there
             .iter()
@@ -101,9 +101,9 @@ fn of_a_hundred_endpoints_one_leaves_and_under_2_percent_of_the_other_keys_move(
 #[test]
 fn the_keys_of_a_sick_endpoint_alone_move_and_spread_and_return() {
     let keys = keys(10_000);
-    let layout = flat(&[1; 10]);
-    let before = homes(&layout, &rules(), &World::new(10), &keys);
-    let during = homes(&layout, &rules(), &World::without(10, &[4]), &keys);
+    let selector = flat(&[1; 10]);
+    let before = homes(&selector, &rules(), &World::new(10), &keys);
+    let during = homes(&selector, &rules(), &World::without(10, &[4]), &keys);
     let mut spread = [0; 10];
     for (&before, &during) in before.iter().zip(&during) {
         if before == 4 {
@@ -117,17 +117,17 @@ fn the_keys_of_a_sick_endpoint_alone_move_and_spread_and_return() {
         let even = if i == 4 { 0 } else { lost / 9 };
         assert!(share.abs_diff(even) <= even / 3, "{spread:?}");
     }
-    assert_eq!(homes(&layout, &rules(), &World::new(10), &keys), before);
+    assert_eq!(homes(&selector, &rules(), &World::new(10), &keys), before);
 }
 
 #[test]
 fn each_healthy_endpoint_is_reached_even_if_it_is_the_only_one() {
     let keys = keys(100);
     for n in [1, 2, 3, 50] {
-        let layout = flat(&vec![1; n]);
+        let selector = flat(&vec![1; n]);
         for up in 0..n {
             let sick: Vec<usize> = (0..n).filter(|&i| i != up).collect();
-            let homes = homes(&layout, &rules(), &World::without(n, &sick), &keys);
+            let homes = homes(&selector, &rules(), &World::without(n, &sick), &keys);
             assert!(homes.iter().all(|&home| home == up));
         }
     }
@@ -149,39 +149,39 @@ fn weights_decide_how_many_keys_an_endpoint_has() {
 #[test]
 fn the_algorithm_does_not_matter_with_a_key() {
     let keys = keys(200);
-    let layout = flat(&[1, 2, 3]);
+    let selector = flat(&[1, 2, 3]);
     let world = World::new(3);
     let [a, b, c] = [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least].map(|algorithm| {
         let rules = Rules {
             algorithm,
             ..rules()
         };
-        homes(&layout, &rules, &world, &keys)
+        homes(&selector, &rules, &world, &keys)
     });
     assert!(a == b && b == c);
 }
 
 #[test]
 fn a_retry_goes_to_the_next_endpoint_of_the_key() {
-    let layout = flat(&[1; 5]);
+    let selector = flat(&[1; 5]);
     for key in keys(100) {
         let mut world = World::new(5);
         for attempt in 0..5 {
-            let mut ask = keyed(key);
-            ask.retry = attempt > 0;
-            let choice = choose(&layout, &rules(), &world, &ask);
+            let mut request = keyed(key);
+            request.retry = attempt > 0;
+            let choice = choose(&selector, &rules(), &world, &request);
             assert!(!world.tried[choice.index]);
-            assert_eq!(choice.elsewhere, attempt > 0);
+            assert_eq!(choice.retried_elsewhere, attempt > 0);
             world.tried[choice.index] = true;
         }
-        let mut ask = keyed(key);
-        ask.retry = true;
-        let again = choose(&layout, &rules(), &world, &ask);
+        let mut request = keyed(key);
+        request.retry = true;
+        let again = choose(&selector, &rules(), &world, &request);
         assert_eq!(
             again.index,
-            choose(&layout, &rules(), &world, &keyed(key)).index
+            choose(&selector, &rules(), &world, &keyed(key)).index
         );
-        assert!(!again.elsewhere);
+        assert!(!again.retried_elsewhere);
     }
 }
 
@@ -192,7 +192,7 @@ fn scope_tier_stays_in_the_tier_and_scope_all_ignores_it() {
         .zip(0..)
         .map(|(id, i)| (id, 1, i / 3, 0))
         .collect();
-    let tiered = layout(&members);
+    let tiered = selector(&members);
     let keys = keys(3000);
     let tier = homes(&tiered, &rules(), &World::new(6), &keys);
     assert!(tier.iter().all(|&home| home < 3));
@@ -216,11 +216,11 @@ fn scope_tier_stays_in_the_tier_and_scope_all_ignores_it() {
 
 #[test]
 fn a_group_is_chosen_among_by_key_too() {
-    let layout = flat(&[1; 9]);
-    let group = layout.subset(|i| i % 3 == 0);
+    let selector = flat(&[1; 9]);
+    let group = selector.subset(|i| i % 3 == 0);
     for key in keys(300) {
-        let one = layout
-            .choose_among(&rules(), &World::new(9), &keyed(key), |i| i % 3 == 0)
+        let one = selector
+            .choose_where(&rules(), &World::new(9), &keyed(key), |i| i % 3 == 0)
             .unwrap();
         let other = choose(&group, &rules(), &World::new(9), &keyed(key));
         assert!(one.index.is_multiple_of(3) && other.index.is_multiple_of(3));

@@ -67,7 +67,7 @@ fn the_sick_and_the_tried_are_left_out() {
     assert_eq!(choose(&flat(&[1; 3]), &rules(), &world, &PLAIN).index, 1);
     world.tried[1] = true;
     let choice = choose(&flat(&[1; 3]), &rules(), &world, &RETRY);
-    assert_eq!((choice.index, choice.elsewhere), (2, true));
+    assert_eq!((choice.index, choice.retried_elsewhere), (2, true));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn slow_start_makes_an_endpoint_look_loaded() {
         ..rules()
     };
     let mut world = World::new(2);
-    world.ramp[0] = 0.1;
+    world.factor[0] = 0.1;
     world.in_flight = vec![0, 8];
     // 1 / 0.1 is more than 9 / 1.
     assert_eq!(choose(&flat(&[1, 1]), &rules, &world, &PLAIN).index, 1);
@@ -88,7 +88,7 @@ fn slow_start_makes_an_endpoint_look_loaded() {
 #[test]
 fn a_slow_endpoint_holds_few() {
     // Each request holds a connection for 4 ticks, to endpoint 0 for 100.
-    let layout = flat(&[1; 3]);
+    let selector = flat(&[1; 3]);
     let mut world = World::new(3);
     let mut held: Vec<(u32, usize)> = Vec::new();
     let mut counts = [0u32; 3];
@@ -98,7 +98,7 @@ fn a_slow_endpoint_holds_few() {
             world.in_flight[i] -= u32::from(!open);
             open
         });
-        let i = choose(&layout, &rules(), &world, &PLAIN).index;
+        let i = choose(&selector, &rules(), &world, &PLAIN).index;
         held.push((tick + if i == 0 { 100 } else { 4 }, i));
         world.in_flight[i] += 1;
         counts[i] += 1;

@@ -98,11 +98,11 @@ fn slow_start_scales_the_weight() {
         ..rules()
     };
     let mut world = World::new(3);
-    world.ramp = vec![0.25, 1.0, 1.0];
+    world.factor = vec![0.25, 1.0, 1.0];
     let counts = tally(&flat(&[4, 1, 2]), &rules, &world, &PLAIN, 200_000);
     fits(&counts, &[1.0, 1.0, 2.0]);
     world.healthy[1] = false;
-    world.ramp[2] = 0.1;
+    world.factor[2] = 0.1;
     let counts = tally(&flat(&[4, 1, 2]), &rules, &world, &PLAIN, 200_000);
     fits(&counts, &[1.0, 0.0, 0.2]);
 }

@@ -5,7 +5,7 @@ use std::thread;
 use dynamic_core::select::Rules;
 use proptest::prelude::*;
 
-use crate::world::{PLAIN, RETRY, World, choose, flat, ids, layout, tally, trace};
+use crate::world::{PLAIN, RETRY, World, choose, flat, ids, selector, tally, trace};
 
 const RULES: Rules = Rules {
     algorithm: dynamic_core::select::Algorithm::RoundRobin,
@@ -29,8 +29,8 @@ fn the_order_of_the_members_does_not_matter() {
     let mut backward = forward.clone();
     backward.reverse();
     let world = World::new(5);
-    let there = trace(&layout(&forward), &RULES, &world, 20);
-    let back = trace(&layout(&backward), &RULES, &world, 20);
+    let there = trace(&selector(&forward), &RULES, &world, 20);
+    let back = trace(&selector(&backward), &RULES, &world, 20);
     assert!(
         there
             .iter()
@@ -46,7 +46,7 @@ fn weights_are_spread_without_bursts() {
 }
 
 #[test]
-fn a_full_wheel_is_exactly_proportional() {
+fn a_whole_schedule_is_exactly_proportional() {
     let weights = [10, 20, 70, 1, 300];
     let counts = tally(&flat(&weights), &RULES, &World::new(5), &PLAIN, 401);
     assert_eq!(counts, [10, 20, 70, 1, 300]);
@@ -66,13 +66,13 @@ fn the_sick_are_left_out_and_the_rest_keep_their_proportion() {
 
 #[test]
 fn weight_0_serves_only_when_nothing_else_can() {
-    let layout = flat(&[0, 3, 0]);
+    let selector = flat(&[0, 3, 0]);
     assert_eq!(
-        tally(&layout, &RULES, &World::new(3), &PLAIN, 30),
+        tally(&selector, &RULES, &World::new(3), &PLAIN, 30),
         [0, 30, 0]
     );
     assert_eq!(
-        tally(&layout, &RULES, &World::without(3, &[1]), &PLAIN, 30),
+        tally(&selector, &RULES, &World::without(3, &[1]), &PLAIN, 30),
         [15, 0, 15]
     );
 }
@@ -118,7 +118,7 @@ fn one_healthy_among_a_thousand_is_always_found() {
 }
 
 #[test]
-fn a_wheel_too_long_to_walk_keeps_the_proportions() {
+fn a_schedule_too_long_to_walk_keeps_the_proportions() {
     // 65,536 slots, all but a few of them of a sick endpoint.
     let counts = tally(
         &flat(&[65_530, 2, 4]),
@@ -133,17 +133,17 @@ fn a_wheel_too_long_to_walk_keeps_the_proportions() {
 
 #[test]
 fn retries_do_not_disturb_the_turns() {
-    let layout = flat(&[1, 1, 1]);
+    let selector = flat(&[1, 1, 1]);
     let mut world = World::new(3);
     let mut second = vec![0; 3];
     for turn in 0..300 {
         world.tried = vec![false; 3];
-        let first = choose(&layout, &RULES, &world, &PLAIN).index;
+        let first = choose(&selector, &RULES, &world, &PLAIN).index;
         assert_eq!(first, turn % 3);
         // Endpoint 0 refuses what it gets.
         if first == 0 {
             world.tried[0] = true;
-            second[choose(&layout, &RULES, &world, &RETRY).index] += 1;
+            second[choose(&selector, &RULES, &world, &RETRY).index] += 1;
         }
     }
     // What it refused is spread over the others, not on its neighbour.
@@ -154,16 +154,18 @@ fn retries_do_not_disturb_the_turns() {
 #[test]
 fn groups_and_all_in_any_rhythm_starve_nobody() {
     for rhythm in 1..12 {
-        let layout = flat(&[1, 1, 1, 1]);
+        let selector = flat(&[1, 1, 1, 1]);
         let world = World::new(4);
         let mut counts = [0; 4];
         let mut grouped = [0; 4];
         for turn in 0..2400 {
             if turn % rhythm == 0 {
-                counts[choose(&layout, &RULES, &world, &PLAIN).index] += 1;
+                counts[choose(&selector, &RULES, &world, &PLAIN).index] += 1;
             }
             let group = |i| i % 2 == turn % 2;
-            let choice = layout.choose_among(&RULES, &world, &PLAIN, group).unwrap();
+            let choice = selector
+                .choose_where(&RULES, &world, &PLAIN, group)
+                .unwrap();
             assert!(group(choice.index));
             grouped[choice.index] += 1;
         }
@@ -182,10 +184,10 @@ fn groups_and_all_in_any_rhythm_starve_nobody() {
 #[test]
 fn four_threads_share_the_turns_evenly() {
     for weights in [vec![1; 7], vec![1, 2, 3, 4, 5, 6, 7]] {
-        let layout = flat(&weights);
+        let selector = flat(&weights);
         let world = World::without(7, &[2, 3]);
         let rounds = 7000;
-        let count = || tally(&layout, &RULES, &world, &PLAIN, rounds);
+        let count = || tally(&selector, &RULES, &world, &PLAIN, rounds);
         let counts: Vec<Vec<u64>> = thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(count)).collect();
             threads.into_iter().map(|t| t.join().unwrap()).collect()
@@ -210,31 +212,31 @@ fn four_threads_share_the_turns_evenly() {
 
 proptest! {
     #[test]
-    fn whoever_is_sick_the_others_have_exactly_equal_counts(
+    fn if_any_are_sick_the_others_have_exactly_equal_counts(
         healthy in prop::collection::vec(any::<bool>(), 1..60),
     ) {
         let up = healthy.iter().filter(|&&h| h).count();
         prop_assume!(up > 0);
         let mut world = World::new(healthy.len());
         world.healthy = healthy;
-        let layout = flat(&vec![1; world.healthy.len()]);
-        let counts = tally(&layout, &RULES, &world, &PLAIN, up * 5);
+        let selector = flat(&vec![1; world.healthy.len()]);
+        let counts = tally(&selector, &RULES, &world, &PLAIN, up * 5);
         for (&count, &healthy) in counts.iter().zip(&world.healthy) {
             prop_assert_eq!(count, if healthy { 5 } else { 0 });
         }
     }
 
     #[test]
-    fn whoever_is_sick_a_wheel_stays_proportional(
-        seats in prop::collection::vec((1u32..20, any::<bool>()), 1..20),
+    fn if_any_are_sick_a_schedule_stays_proportional(
+        endpoints in prop::collection::vec((1u32..20, any::<bool>()), 1..20),
     ) {
-        let weights: Vec<u32> = seats.iter().map(|s| s.0).collect();
-        let sum: u32 = seats.iter().filter(|s| s.1).map(|s| s.0).sum();
+        let weights: Vec<u32> = endpoints.iter().map(|s| s.0).collect();
+        let sum: u32 = endpoints.iter().filter(|s| s.1).map(|s| s.0).sum();
         prop_assume!(sum > 0);
-        let mut world = World::new(seats.len());
-        world.healthy = seats.iter().map(|s| s.1).collect();
+        let mut world = World::new(endpoints.len());
+        world.healthy = endpoints.iter().map(|s| s.1).collect();
         let counts = tally(&flat(&weights), &RULES, &world, &PLAIN, sum as usize * 2);
-        for (count, (weight, healthy)) in counts.into_iter().zip(seats) {
+        for (count, (weight, healthy)) in counts.into_iter().zip(endpoints) {
             prop_assert_eq!(count, if healthy { u64::from(weight) * 2 } else { 0 });
         }
     }

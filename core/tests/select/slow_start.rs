@@ -1,6 +1,6 @@
 //! Slow start with round robin.
 
-use dynamic_core::select::{Rules, ramp};
+use dynamic_core::select::{Rules, slow_start};
 
 use crate::world::{PLAIN, World, flat, keyed, tally, trace};
 
@@ -23,7 +23,7 @@ fn full_factors_change_nothing() {
 fn the_share_follows_the_factor_and_its_neighbour_gets_no_more_than_others() {
     for (factor, expected) in [(0.1, 1000), (0.5, 5000), (0.9, 9000)] {
         let mut world = World::new(3);
-        world.ramp[0] = factor;
+        world.factor[0] = factor;
         // As many requests as make 10,000 full shares.
         let times = 20_000 + expected;
         let counts = tally(&flat(&[1; 3]), &rules(), &world, &PLAIN, times);
@@ -38,7 +38,7 @@ fn the_share_follows_the_factor_and_its_neighbour_gets_no_more_than_others() {
 #[test]
 fn the_share_follows_the_weight_too() {
     let mut world = World::new(2);
-    world.ramp[1] = 0.25;
+    world.factor[1] = 0.25;
     let counts = tally(&flat(&[1, 4]), &rules(), &world, &PLAIN, 20_000);
     assert!(counts[0].abs_diff(10_000) < 500, "{counts:?}");
 }
@@ -46,7 +46,7 @@ fn the_share_follows_the_weight_too() {
 #[test]
 fn an_endpoint_that_is_alone_serves_at_once() {
     let mut world = World::without(3, &[0, 2]);
-    world.ramp = vec![ramp::FLOOR; 3];
+    world.factor = vec![slow_start::MIN_FACTOR; 3];
     assert_eq!(
         tally(&flat(&[1; 3]), &rules(), &world, &PLAIN, 100),
         [0, 100, 0]
@@ -59,14 +59,14 @@ fn an_endpoint_that_is_alone_serves_at_once() {
 
 fn world_of_one() -> World {
     let mut world = World::new(1);
-    world.ramp[0] = ramp::FLOOR;
+    world.factor[0] = slow_start::MIN_FACTOR;
     world
 }
 
 #[test]
 fn all_ramping_alike_share_alike() {
     let mut world = World::new(4);
-    world.ramp = vec![ramp::FLOOR; 4];
+    world.factor = vec![slow_start::MIN_FACTOR; 4];
     let counts = tally(&flat(&[1; 4]), &rules(), &world, &PLAIN, 20_000);
     assert!(counts.iter().all(|c| c.abs_diff(5000) < 500), "{counts:?}");
 }
@@ -75,7 +75,7 @@ fn all_ramping_alike_share_alike() {
 fn factors_out_of_range_do_no_harm() {
     for factor in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 7.0] {
         let mut world = World::new(2);
-        world.ramp[0] = factor;
+        world.factor[0] = factor;
         let counts = tally(&flat(&[1, 1]), &rules(), &world, &PLAIN, 1000);
         assert!(counts.iter().all(|&c| c > 0), "{factor}: {counts:?}");
     }
@@ -83,11 +83,11 @@ fn factors_out_of_range_do_no_harm() {
 
 #[test]
 fn keys_ignore_it() {
-    let layout = flat(&[1; 4]);
+    let selector = flat(&[1; 4]);
     let mut ramping = World::new(4);
-    ramping.ramp = vec![0.1, 0.2, 0.3, 0.4];
+    ramping.factor = vec![0.1, 0.2, 0.3, 0.4];
     for key in (0..64).map(|k| k << 58) {
-        let steady = layout.choose(&Rules::default(), &World::new(4), &keyed(key));
-        assert_eq!(layout.choose(&rules(), &ramping, &keyed(key)), steady);
+        let steady = selector.choose(&Rules::default(), &World::new(4), &keyed(key));
+        assert_eq!(selector.choose(&rules(), &ramping, &keyed(key)), steady);
     }
 }

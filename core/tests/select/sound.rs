@@ -1,9 +1,9 @@
 //! What holds for any members, settings and states.
 
-use dynamic_core::select::{Algorithm, Ask, HashScope, Layout, Rules, Standing};
+use dynamic_core::select::{Algorithm, HashScope, Pass, Request, Rules, Selector};
 use proptest::prelude::*;
 
-use crate::world::{World, ids, layout, mixed};
+use crate::world::{World, ids, mixed, selector};
 
 type Spec = (u32, u32, i64, bool, bool, u32, f64);
 
@@ -53,13 +53,13 @@ fn rules() -> impl Strategy<Value = Rules> {
     )
 }
 
-fn ask() -> impl Strategy<Value = Ask> {
+fn request() -> impl Strategy<Value = Request> {
     let key = prop_oneof![Just(None), any::<u64>().prop_map(Some)];
     let now = prop_oneof![0.0..1e9, Just(f64::NAN), Just(f64::INFINITY)];
-    (key, any::<bool>(), now).prop_map(|(key, retry, now)| Ask { key, retry, now })
+    (key, any::<bool>(), now).prop_map(|(key, retry, now)| Request { key, retry, now })
 }
 
-fn build(specs: &[Spec]) -> (Layout, World) {
+fn build(specs: &[Spec]) -> (Selector, World) {
     let ids = ids(specs.len());
     let members: Vec<_> = ids
         .into_iter()
@@ -70,23 +70,23 @@ fn build(specs: &[Spec]) -> (Layout, World) {
     world.healthy = specs.iter().map(|s| s.3).collect();
     world.tried = specs.iter().map(|s| s.4).collect();
     world.in_flight = specs.iter().map(|s| s.5).collect();
-    world.ramp = specs.iter().map(|s| s.6).collect();
-    (layout(&members), world)
+    world.factor = specs.iter().map(|s| s.6).collect();
+    (selector(&members), world)
 }
 
 /// What a choice must satisfy, among those for which `group` holds.
 fn check(
     specs: &[Spec],
-    layout: &Layout,
+    selector: &Selector,
     world: &World,
     rules: &Rules,
-    ask: &Ask,
+    request: &Request,
     group: Option<u64>,
 ) -> Result<(), TestCaseError> {
     let member = |i: &usize| group.is_none_or(|bits| bits >> (i % 64) & 1 == 1);
     let choice = match group {
-        None => layout.choose(rules, world, ask),
-        Some(_) => layout.choose_among(rules, world, ask, |i| member(&i)),
+        None => selector.choose(rules, world, request),
+        Some(_) => selector.choose_where(rules, world, request, |i| member(&i)),
     };
     let present: Vec<usize> = (0..specs.len()).filter(member).collect();
     let Some(choice) = choice else {
@@ -94,25 +94,28 @@ fn check(
         return Ok(());
     };
     prop_assert!(present.contains(&choice.index));
-    let fresh = |i: &&usize| world.healthy[**i] && !(ask.retry && world.tried[**i]);
+    let fresh = |i: &&usize| world.healthy[**i] && !(request.retry && world.tried[**i]);
     let fresh: Vec<&usize> = present.iter().filter(fresh).collect();
     let healthy: Vec<&usize> = present.iter().filter(|i| world.healthy[**i]).collect();
-    let (standing, usable) = if !fresh.is_empty() {
-        (Standing::Fresh, fresh)
+    let (pass, usable) = if !fresh.is_empty() {
+        (Pass::Untried, fresh)
     } else if !healthy.is_empty() {
-        (Standing::Tried, healthy)
+        (Pass::Tried, healthy)
     } else {
-        (Standing::Sick, present.iter().collect())
+        (Pass::AnyHealth, present.iter().collect())
     };
-    prop_assert_eq!(choice.standing, standing);
+    prop_assert_eq!(choice.pass, pass);
     prop_assert!(usable.contains(&&choice.index));
-    prop_assert_eq!(choice.elsewhere, ask.retry && standing == Standing::Fresh);
+    prop_assert_eq!(
+        choice.retried_elsewhere,
+        request.retry && pass == Pass::Untried
+    );
 
     let level = |i: usize| (specs[i].1, -specs[i].2);
     let whole =
-        rules.hash_scope == HashScope::All && ask.key.is_some() && standing != Standing::Sick;
+        rules.hash_scope == HashScope::All && request.key.is_some() && pass != Pass::AnyHealth;
     if !whole {
-        if rules.overprovisioning == 0.0 || standing == Standing::Sick {
+        if rules.overprovisioning == 0.0 || pass == Pass::AnyHealth {
             let best = usable.iter().map(|i| level(**i)).min();
             prop_assert_eq!(Some(level(choice.index)), best);
         }
@@ -134,14 +137,14 @@ proptest! {
     fn the_healthy_and_untried_come_first(
         specs in prop::collection::vec(member(), 0..24),
         rules in rules(),
-        asks in prop::collection::vec(ask(), 1..12),
+        requests in prop::collection::vec(request(), 1..12),
         group in prop::option::of(any::<u64>()),
     ) {
-        let (layout, world) = build(&specs);
-        prop_assert_eq!(layout.len(), specs.len());
-        for ask in &asks {
-            check(&specs, &layout, &world, &rules, ask, None)?;
-            check(&specs, &layout, &world, &rules, ask, group)?;
+        let (selector, world) = build(&specs);
+        prop_assert_eq!(selector.len(), specs.len());
+        for request in &requests {
+            check(&specs, &selector, &world, &rules, request, None)?;
+            check(&specs, &selector, &world, &rules, request, group)?;
         }
     }
 
@@ -149,18 +152,18 @@ proptest! {
     fn a_subset_chooses_as_the_group_alone_would(
         specs in prop::collection::vec(member(), 1..16),
         rules in rules(),
-        ask in ask(),
+        request in request(),
         bits in any::<u64>(),
     ) {
-        let (layout, world) = build(&specs);
+        let (selector, world) = build(&specs);
         let keep = |i: usize| bits >> i & 1 == 1;
-        let subset = layout.subset(keep);
-        let choice = subset.choose(&rules, &world, &ask);
-        let among = layout.choose_among(&rules, &world, &ask, keep);
+        let subset = selector.subset(keep);
+        let choice = subset.choose(&rules, &world, &request);
+        let among = selector.choose_where(&rules, &world, &request, keep);
         prop_assert_eq!(choice.is_some(), among.is_some());
         if let (Some(choice), Some(among)) = (choice, among) {
             prop_assert!(keep(choice.index) && keep(among.index));
-            prop_assert_eq!(choice.standing, among.standing);
+            prop_assert_eq!(choice.pass, among.pass);
         }
     }
 }
@@ -192,7 +195,7 @@ fn a_hundred_thousand_choices_all_end() {
                 )
             })
             .collect();
-        let (layout, mut world) = build(&specs);
+        let (selector, mut world) = build(&specs);
         for _ in 0..1000 {
             if n > 0 {
                 let i = usize::try_from(next(n)).unwrap();
@@ -207,16 +210,17 @@ fn a_hundred_thousand_choices_all_end() {
                 slow_start: next(2) > 0,
             };
             let key = next(u64::MAX);
-            let ask = Ask {
+            let request = Request {
                 key: (key % 2 == 0).then_some(key),
                 retry: key % 3 == 0,
                 now: f64::from(u32::try_from(next(1000)).unwrap()) / 100.0,
             };
-            let choice = layout.choose(&rules, &world, &ask);
+            let choice = selector.choose(&rules, &world, &request);
             assert_eq!(choice.is_some(), n > 0);
             let Some(choice) = choice else { continue };
-            assert_eq!(choice.any_healthy(), world.healthy.contains(&true));
-            assert!(world.healthy[choice.index] || !choice.any_healthy());
+            let any_healthy = choice.pass != Pass::AnyHealth;
+            assert_eq!(any_healthy, world.healthy.contains(&true));
+            assert!(world.healthy[choice.index] || !any_healthy);
             chosen += 1;
         }
     }
@@ -228,7 +232,7 @@ fn a_choice_allocates_nothing_once_its_tables_are_there() {
     let specs: Vec<Spec> = (0..40)
         .map(|i| (i % 5, i % 3, 0, i % 4 > 0, i % 7 == 0, i % 6, 0.5))
         .collect();
-    let (layout, world) = build(&specs);
+    let (selector, world) = build(&specs);
     for algorithm in [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least] {
         for (overprovisioning, hash_balance) in [(0.0, 0.0), (1.4, 1.25)] {
             for hash_scope in [HashScope::Tier, HashScope::All] {
@@ -241,15 +245,15 @@ fn a_choice_allocates_nothing_once_its_tables_are_there() {
                 };
                 let all = || {
                     for i in 0..400u64 {
-                        let ask = Ask {
+                        let request = Request {
                             key: (i % 2 == 0).then(|| mixed(i)),
                             retry: i % 3 == 0,
                             now: 1.0,
                         };
-                        assert!(layout.choose(&rules, &world, &ask).is_some());
+                        assert!(selector.choose(&rules, &world, &request).is_some());
                         assert!(
-                            layout
-                                .choose_among(&rules, &world, &ask, |i| i % 2 == 0)
+                            selector
+                                .choose_where(&rules, &world, &request, |i| i % 2 == 0)
                                 .is_some()
                         );
                     }

@@ -1,8 +1,8 @@
 //! Tiers, spill-over, retries across tiers, and groups.
 
-use dynamic_core::select::{Algorithm, Ask, Layout, Member, Rules, Standing, key_hash};
+use dynamic_core::select::{Algorithm, Member, Pass, Request, Rules, Selector, key_hash};
 
-use crate::world::{PLAIN, RETRY, World, choose, flat, ids, keyed, layout, tally, trace};
+use crate::world::{PLAIN, RETRY, World, choose, flat, ids, keyed, selector, tally, trace};
 
 fn spilling(factor: f64) -> Rules {
     Rules {
@@ -12,12 +12,12 @@ fn spilling(factor: f64) -> Rules {
 }
 
 /// Tiers of these sizes, weights 1.
-fn tiers(sizes: &[u32]) -> Layout {
+fn tiers(sizes: &[u32]) -> Selector {
     let n = sizes.iter().sum::<u32>() as usize;
     let priorities = (0u32..)
         .zip(sizes)
         .flat_map(|(t, &size)| (0..size).map(move |_| t));
-    layout(
+    selector(
         &ids(n)
             .into_iter()
             .zip(priorities)
@@ -35,11 +35,11 @@ fn lower_priority_comes_first_then_higher_score() {
         .zip(ranks)
         .map(|(id, (p, s))| (id, 1, p, s))
         .collect();
-    let layout = layout(&members);
-    assert_eq!((layout.len(), layout.tiers()), (5, 5));
+    let selector = selector(&members);
+    assert_eq!(selector.len(), 5);
     let mut world = World::new(5);
     for (tier, best) in (0..).zip([3, 2, 1, 0, 4]) {
-        let choice = choose(&layout, &Rules::default(), &world, &PLAIN);
+        let choice = choose(&selector, &Rules::default(), &world, &PLAIN);
         assert_eq!(
             (choice.index, choice.tier, choice.spilled),
             (best, tier, tier > 0)
@@ -50,71 +50,73 @@ fn lower_priority_comes_first_then_higher_score() {
 
 #[test]
 fn nothing_is_an_ordinary_layout() {
-    let layout = Layout::new(&[], 7);
-    assert!(layout.is_empty());
-    assert_eq!(layout.tiers(), 0);
-    layout.prepare(&Rules::default());
+    let selector = Selector::new(&[], 7);
+    assert!(selector.is_empty());
+    selector.prepare(&Rules::default());
     for rules in [Rules::default(), spilling(1.4)] {
-        for ask in [PLAIN, RETRY, keyed(1)] {
-            assert_eq!(layout.choose(&rules, &World::new(0), &ask), None);
+        for request in [PLAIN, RETRY, keyed(1)] {
+            assert_eq!(selector.choose(&rules, &World::new(0), &request), None);
         }
     }
 }
 
 #[test]
 fn one_endpoint_always_serves() {
-    let layout = flat(&[1]);
+    let selector = flat(&[1]);
     for algorithm in [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least] {
         let rules = Rules {
             algorithm,
             ..Rules::default()
         };
-        assert_eq!(tally(&layout, &rules, &World::new(1), &PLAIN, 10), [10]);
-        let sick = choose(&layout, &rules, &World::without(1, &[0]), &PLAIN);
-        assert_eq!((sick.index, sick.any_healthy()), (0, false));
+        assert_eq!(tally(&selector, &rules, &World::new(1), &PLAIN, 10), [10]);
+        let sick = choose(&selector, &rules, &World::without(1, &[0]), &PLAIN);
+        assert_eq!((sick.index, sick.pass), (0, Pass::AnyHealth));
     }
 }
 
 #[test]
 fn the_best_tier_takes_all_while_one_of_it_is_healthy() {
-    let layout = tiers(&[2, 2, 2]);
+    let selector = tiers(&[2, 2, 2]);
     let rules = Rules::default();
     assert_eq!(
-        tally(&layout, &rules, &World::new(6), &PLAIN, 10),
+        tally(&selector, &rules, &World::new(6), &PLAIN, 10),
         [5, 5, 0, 0, 0, 0]
     );
     assert_eq!(
-        tally(&layout, &rules, &World::without(6, &[0]), &PLAIN, 10),
+        tally(&selector, &rules, &World::without(6, &[0]), &PLAIN, 10),
         [0, 10, 0, 0, 0, 0]
     );
     assert_eq!(
-        tally(&layout, &rules, &World::without(6, &[0, 1]), &PLAIN, 10),
+        tally(&selector, &rules, &World::without(6, &[0, 1]), &PLAIN, 10),
         [0, 0, 5, 5, 0, 0]
     );
     let world = World::without(6, &[0, 1, 2, 3]);
     assert_eq!(
-        tally(&layout, &rules, &world, &PLAIN, 10),
+        tally(&selector, &rules, &world, &PLAIN, 10),
         [0, 0, 0, 0, 5, 5]
     );
 }
 
 #[test]
 fn nothing_healthy_gives_the_best_tier_in_turn() {
-    let layout = tiers(&[2, 3]);
+    let selector = tiers(&[2, 3]);
     let world = World::without(5, &[0, 1, 2, 3, 4]);
-    for ask in [PLAIN, keyed(3)] {
+    for request in [PLAIN, keyed(3)] {
         for rules in [Rules::default(), spilling(1.4)] {
-            assert_eq!(tally(&layout, &rules, &world, &ask, 10), [5, 5, 0, 0, 0]);
-            let choice = choose(&layout, &rules, &world, &ask);
-            choose(&layout, &rules, &world, &ask);
-            assert!(!choice.any_healthy() && !choice.spilled);
+            assert_eq!(
+                tally(&selector, &rules, &world, &request, 10),
+                [5, 5, 0, 0, 0]
+            );
+            let choice = choose(&selector, &rules, &world, &request);
+            choose(&selector, &rules, &world, &request);
+            assert!(choice.pass == Pass::AnyHealth && !choice.spilled);
         }
     }
 }
 
 #[test]
 fn a_retry_leaves_the_tier_when_all_of_it_were_tried_and_starts_over_at_the_end() {
-    let layout = tiers(&[2, 1]);
+    let selector = tiers(&[2, 1]);
     for algorithm in [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least] {
         let rules = Rules {
             algorithm,
@@ -124,21 +126,21 @@ fn a_retry_leaves_the_tier_when_all_of_it_were_tried_and_starts_over_at_the_end(
         let mut order = Vec::new();
         for attempt in 0..3 {
             let choice = choose(
-                &layout,
+                &selector,
                 &rules,
                 &world,
                 &if attempt > 0 { RETRY } else { PLAIN },
             );
-            assert_eq!(choice.standing, Standing::Fresh);
-            assert_eq!(choice.elsewhere, attempt > 0);
+            assert_eq!(choice.pass, Pass::Untried);
+            assert_eq!(choice.retried_elsewhere, attempt > 0);
             world.tried[choice.index] = true;
             order.push(choice.index);
         }
         assert_eq!(order[2], 2, "the other tier last");
-        let again = choose(&layout, &rules, &world, &RETRY);
+        let again = choose(&selector, &rules, &world, &RETRY);
         assert_eq!(
-            (again.standing, again.tier, again.elsewhere),
-            (Standing::Tried, 0, false)
+            (again.pass, again.tier, again.retried_elsewhere),
+            (Pass::Tried, 0, false)
         );
     }
 }
@@ -148,14 +150,14 @@ fn sick_endpoints_do_not_count_as_untried() {
     let mut world = World::without(3, &[1, 2]);
     world.tried[0] = true;
     let choice = choose(&tiers(&[2, 1]), &Rules::default(), &world, &RETRY);
-    assert_eq!((choice.index, choice.standing), (0, Standing::Tried));
+    assert_eq!((choice.index, choice.pass), (0, Pass::Tried));
 }
 
 /// The part of 100,000 requests that each tier of 10 endpoints gets.
 fn parts(factor: f64, sick: &[usize], n: usize) -> Vec<f64> {
-    let layout = tiers(&vec![10; n]);
+    let selector = tiers(&vec![10; n]);
     let counts = tally(
-        &layout,
+        &selector,
         &spilling(factor),
         &World::without(10 * n, sick),
         &PLAIN,
@@ -200,9 +202,9 @@ fn weight_0_adds_no_capacity() {
     let weights = [1, 1, 0, 0, 1].into_iter().zip([0, 0, 0, 0, 1]);
     let members = ids(5).into_iter().zip(weights);
     let members: Vec<_> = members.map(|(id, (w, p))| (id, w, p, 0)).collect();
-    let layout = layout(&members);
+    let selector = selector(&members);
     let counts = tally(
-        &layout,
+        &selector,
         &spilling(1.4),
         &World::without(5, &[0]),
         &PLAIN,
@@ -213,7 +215,7 @@ fn weight_0_adds_no_capacity() {
     // With nothing of weight in any tier, what has none serves.
     let world = World::without(5, &[0, 1, 4]);
     let counts = tally(
-        &Layout::subset(&layout, |_| true),
+        &Selector::subset(&selector, |_| true),
         &spilling(1.4),
         &world,
         &PLAIN,
@@ -224,14 +226,14 @@ fn weight_0_adds_no_capacity() {
 
 #[test]
 fn keys_keep_their_tier_and_spill_in_the_same_parts() {
-    let layout = tiers(&[10, 10]);
+    let selector = tiers(&[10, 10]);
     let world = World::without(20, &[0, 1, 2, 3, 4]);
     let rules = spilling(1.4);
     let mut spilled = 0;
     for name in 0..10_000 {
-        let ask = keyed(key_hash(format!("user-{name}").as_bytes()));
-        let choice = choose(&layout, &rules, &world, &ask);
-        assert_eq!(choice, choose(&layout, &rules, &world, &ask));
+        let request = keyed(key_hash(format!("user-{name}").as_bytes()));
+        let choice = choose(&selector, &rules, &world, &request);
+        assert_eq!(choice, choose(&selector, &rules, &world, &request));
         spilled += u32::from(choice.spilled);
     }
     assert!((2800..=3200).contains(&spilled), "{spilled}");
@@ -239,12 +241,12 @@ fn keys_keep_their_tier_and_spill_in_the_same_parts() {
 
 #[test]
 fn healthy_weights_are_counted_again_after_10_milliseconds() {
-    let layout = tiers(&[2, 2]);
+    let selector = tiers(&[2, 2]);
     let rules = spilling(1.0);
     let mut world = World::new(4);
     let spilled = |world: &World, now: f64| {
-        let ask = Ask { now, ..PLAIN };
-        let picks = (0..1000).map(|_| choose(&layout, &rules, world, &ask).spilled);
+        let request = Request { now, ..PLAIN };
+        let picks = (0..1000).map(|_| choose(&selector, &rules, world, &request).spilled);
         picks.filter(|&spilled| spilled).count()
     };
     assert_eq!(spilled(&world, 50.0), 0);
@@ -260,38 +262,45 @@ fn healthy_weights_are_counted_again_after_10_milliseconds() {
 
 #[test]
 fn a_group_has_its_own_tiers_and_turns() {
-    let layout = tiers(&[2, 4]);
-    let group = layout.subset(|i| [3, 5].contains(&i));
-    assert_eq!((group.len(), group.tiers()), (2, 1));
+    let selector = tiers(&[2, 4]);
+    let group = selector.subset(|i| [3, 5].contains(&i));
+    assert_eq!(group.len(), 2);
     assert_eq!(
         trace(&group, &Rules::default(), &World::new(6), 4),
         [3, 5, 3, 5]
     );
     let choice = choose(&group, &Rules::default(), &World::new(6), &PLAIN);
     assert_eq!((choice.tier, choice.spilled), (1, false));
-    assert!(layout.subset(|_| false).is_empty());
-    assert_eq!(trace(&layout, &Rules::default(), &World::new(6), 2), [0, 1]);
+    assert!(selector.subset(|_| false).is_empty());
+    assert_eq!(
+        trace(&selector, &Rules::default(), &World::new(6), 2),
+        [0, 1]
+    );
 }
 
 #[test]
 fn a_group_by_predicate_is_chosen_among_as_if_there_were_no_others() {
-    let layout = tiers(&[2, 4]);
+    let selector = tiers(&[2, 4]);
     let rules = spilling(1.4);
     let group = |i: usize| [1, 3, 5].contains(&i);
-    let choice = |world: &World, ask: &Ask| layout.choose_among(&rules, world, ask, group).unwrap();
+    let choice = |world: &World, request: &Request| {
+        selector
+            .choose_where(&rules, world, request, group)
+            .unwrap()
+    };
     let first = choice(&World::without(6, &[0]), &PLAIN);
     assert_eq!((first.index, first.spilled), (1, false));
     let other = choice(&World::without(6, &[1]), &PLAIN);
     assert!([3, 5].contains(&other.index) && other.spilled);
     let sick = choice(&World::without(6, &[1, 3, 5]), &PLAIN);
-    assert_eq!((sick.index, sick.standing), (1, Standing::Sick));
+    assert_eq!((sick.index, sick.pass), (1, Pass::AnyHealth));
     let mut world = World::new(6);
     world.tried = vec![false, true, false, true, false, false];
     assert_eq!(choice(&world, &RETRY).index, 5);
-    let nobody = layout.choose_among(&rules, &world, &PLAIN, |_| false);
+    let nobody = selector.choose_where(&rules, &world, &PLAIN, |_| false);
     assert_eq!(nobody, None);
-    let only_worse = layout
-        .choose_among(&rules, &world, &PLAIN, |i| i == 3)
+    let only_worse = selector
+        .choose_where(&rules, &world, &PLAIN, |i| i == 3)
         .unwrap();
     assert!(!only_worse.spilled, "the group has no better tier");
 }
@@ -307,9 +316,9 @@ fn the_seed_says_where_turns_begin() {
     };
     let members: Vec<Member<'_>> = ids.iter().map(|id| member(id)).collect();
     for (seed, first) in [(0, 0), (4, 1), (u64::MAX, 0)] {
-        let layout = Layout::new(&members, seed);
+        let selector = Selector::new(&members, seed);
         assert_eq!(
-            choose(&layout, &Rules::default(), &World::new(3), &PLAIN).index,
+            choose(&selector, &Rules::default(), &World::new(3), &PLAIN).index,
             first
         );
     }

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use dynamic_core::select::{Ask, Choice, Layout, Live, Member, Rules, Standing};
+use dynamic_core::select::{Choice, EndpointState, Member, Pass, Request, Rules, Selector};
 
 /// The state of some endpoints, and a seeded generator of random numbers.
 pub(crate) struct World {
     pub(crate) healthy: Vec<bool>,
     pub(crate) tried: Vec<bool>,
     pub(crate) in_flight: Vec<u32>,
-    pub(crate) ramp: Vec<f64>,
+    pub(crate) factor: Vec<f64>,
     random: AtomicU64,
 }
 
@@ -20,7 +20,7 @@ impl World {
             healthy: vec![true; n],
             tried: vec![false; n],
             in_flight: vec![0; n],
-            ramp: vec![1.0; n],
+            factor: vec![1.0; n],
             random: AtomicU64::new(1),
         }
     }
@@ -35,7 +35,7 @@ impl World {
     }
 }
 
-impl Live for World {
+impl EndpointState for World {
     fn healthy(&self, i: usize) -> bool {
         self.healthy[i]
     }
@@ -48,8 +48,8 @@ impl Live for World {
         self.in_flight[i]
     }
 
-    fn ramp(&self, i: usize) -> f64 {
-        self.ramp[i]
+    fn slow_start_factor(&self, i: usize) -> f64 {
+        self.factor[i]
     }
 
     fn random(&self) -> u64 {
@@ -71,15 +71,15 @@ pub(crate) fn ids(n: usize) -> Vec<String> {
     (0..n).map(id).collect()
 }
 
-/// A layout of one tier.
-pub(crate) fn flat(weights: &[u32]) -> Layout {
+/// A selector of one tier.
+pub(crate) fn flat(weights: &[u32]) -> Selector {
     let ids = ids(weights.len());
     let member = |(id, &weight): (&'_ String, _)| (id.clone(), weight, 0, 0);
-    layout(&ids.iter().zip(weights).map(member).collect::<Vec<_>>())
+    selector(&ids.iter().zip(weights).map(member).collect::<Vec<_>>())
 }
 
-/// A layout of `(id, weight, priority, score)`.
-pub(crate) fn layout(members: &[(String, u32, u32, i64)]) -> Layout {
+/// A selector of `(id, weight, priority, score)`.
+pub(crate) fn selector(members: &[(String, u32, u32, i64)]) -> Selector {
     let member = |(id, weight, priority, score): &'_ (String, u32, u32, i64)| {
         (id.clone(), *weight, *priority, *score)
     };
@@ -93,54 +93,59 @@ pub(crate) fn layout(members: &[(String, u32, u32, i64)]) -> Layout {
             score: *score,
         })
         .collect();
-    Layout::new(&members, 0)
+    Selector::new(&members, 0)
 }
 
-/// What a first attempt without a key asks.
-pub(crate) const PLAIN: Ask = Ask {
+/// What a first attempt without a key requests.
+pub(crate) const PLAIN: Request = Request {
     key: None,
     retry: false,
     now: 0.0,
 };
 
-/// What a retry without a key asks.
-pub(crate) const RETRY: Ask = Ask {
+/// What a retry without a key requests.
+pub(crate) const RETRY: Request = Request {
     retry: true,
     ..PLAIN
 };
 
-/// What a request with a key asks.
-pub(crate) fn keyed(key: u64) -> Ask {
-    Ask {
+/// What a request with a key requests.
+pub(crate) fn keyed(key: u64) -> Request {
+    Request {
         key: Some(key),
         ..PLAIN
     }
 }
 
 /// Chooses, and checks what holds for every choice of a healthy endpoint.
-pub(crate) fn choose(layout: &Layout, rules: &Rules, world: &World, ask: &Ask) -> Choice {
-    let choice = layout.choose(rules, world, ask).unwrap();
-    assert!(world.healthy[choice.index] || choice.standing == Standing::Sick);
+pub(crate) fn choose(
+    selector: &Selector,
+    rules: &Rules,
+    world: &World,
+    request: &Request,
+) -> Choice {
+    let choice = selector.choose(rules, world, request).unwrap();
+    assert!(world.healthy[choice.index] || choice.pass == Pass::AnyHealth);
     choice
 }
 
 /// How often each of `n` endpoints is chosen in `times` requests.
 pub(crate) fn tally(
-    layout: &Layout,
+    selector: &Selector,
     rules: &Rules,
     world: &World,
-    ask: &Ask,
+    request: &Request,
     times: usize,
 ) -> Vec<u64> {
     let mut counts = vec![0; world.healthy.len()];
     for _ in 0..times {
-        counts[choose(layout, rules, world, ask).index] += 1;
+        counts[choose(selector, rules, world, request).index] += 1;
     }
     counts
 }
 
 /// The indices chosen in `times` requests.
-pub(crate) fn trace(layout: &Layout, rules: &Rules, world: &World, times: usize) -> Vec<usize> {
-    let one = |_| choose(layout, rules, world, &PLAIN).index;
+pub(crate) fn trace(selector: &Selector, rules: &Rules, world: &World, times: usize) -> Vec<usize> {
+    let one = |_| choose(selector, rules, world, &PLAIN).index;
     (0..times).map(one).collect()
 }

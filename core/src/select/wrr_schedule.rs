@@ -1,39 +1,39 @@
-//! The wheel: a schedule of slots that round robin goes through, in which
+//! The schedule of weighted round robin: slots that it goes through, in which
 //! each endpoint has as many slots as its weight asks for, evenly spread.
 //!
 //! Method. Weights are divided by their greatest common divisor; where their
-//! sum is still above [`SLOTS`] they are brought down to that sum by
+//! sum is still above [`MAX_SLOTS`] they are brought down to that sum by
 //! [`apportion`], with at least one slot each. Slots are then handed out in
 //! order: of an endpoint with `s` of all `S` slots, the `k`-th slot
-//! (`k = 0, 1, …`) may be had from slot `floor(k·S/s)` on and is due before
-//! slot `ceil((k+1)·S/s)`; of those that may be had, the one that is due
-//! first gets the slot, and among equals the one that comes first in the pool.
-//! So at each point of the wheel each endpoint's count is its exact share,
+//! (`k = 0, 1, …`) is eligible from slot `floor(k·S/s)` on and is due before
+//! slot `ceil((k+1)·S/s)`; of those that are eligible, the one that is due
+//! first gets the slot, and among equals the one that comes first in the set.
+//! So at each point of the schedule each endpoint's count is its exact share,
 //! rounded down or up: there are no bursts.
 //!
 //! Sources: Tijdeman, "The chairman assignment problem", Discrete Mathematics
-//! 32 (1980); earliest deadline first over the windows of Baruah, Cohen,
+//! 32 (1980); earliest deadline first (EDF) over the windows of Baruah, Cohen,
 //! Plaxton, Varvel, "Proportionate progress", Algorithmica 15 (1996).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The most slots of a wheel, unless there are more endpoints than that.
-pub(super) const SLOTS: u64 = 65_536;
+/// The most slots of a schedule, unless there are more endpoints than that.
+pub(super) const MAX_SLOTS: u64 = 65_536;
 
-/// The positions (indices into `weights`) in the order of the wheel.
+/// The positions (indices into `weights`) in the order of their turns.
 ///
 /// Weights are at least 1; a 0 gets no slot.
 pub(super) fn schedule(weights: &[u32]) -> Vec<u32> {
-    sequence(&reduce(weights))
+    sequence(&slot_counts(weights))
 }
 
 /// Slots per endpoint for `weights`.
-fn reduce(weights: &[u32]) -> Vec<u32> {
+fn slot_counts(weights: &[u32]) -> Vec<u32> {
     let divisor = weights.iter().fold(0, |a, &b| gcd(a, b)).max(1);
     let reduced: Vec<u32> = weights.iter().map(|&w| w / divisor).collect();
     let sum: u64 = reduced.iter().map(|&w| u64::from(w)).sum();
-    let limit = SLOTS.max(weights.len() as u64);
+    let limit = MAX_SLOTS.max(weights.len() as u64);
     if sum <= limit {
         reduced
     } else {
@@ -48,107 +48,103 @@ fn gcd(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// Divides `slots` among `weights` in proportion, by the method of largest
-/// remainders (ties: the first), each weight above 0 getting at least `least`.
+/// Divides `slots`, fewer than 2³² and at least the number of weights, among
+/// `weights` in proportion, by the method of largest remainders (ties: the
+/// first), each weight above 0 getting at least `least`, 0 or 1.
 ///
-/// With `least = 0` each count differs from the exact share by less than 1.
-/// The counts add up to `slots` if `slots` is at least `least` times the
-/// number of weights and some weight is above 0.
+/// The counts add up to `slots` if some weight is above 0.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a count is at most the number of slots"
+)]
 pub(super) fn apportion(weights: &[u32], slots: u64, least: u32) -> Vec<u32> {
     let mut counts = vec![0u32; weights.len()];
-    let mut order: Vec<usize> = (0..weights.len()).collect();
-    let weight = |i: usize| u64::from(weights.get(i).copied().unwrap_or(0));
-    order.retain(|&i| weight(i) > 0);
-    order.sort_by_key(|&i| weight(i));
+    let mut order: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0).collect();
+    order.sort_by_key(|&i| weights[i]);
 
     let mut left = slots;
-    let mut sum: u64 = order.iter().map(|&i| weight(i)).sum();
-    let share =
-        |w: u64, left: u64, sum: u64| u128::from(w) * u128::from(left) / u128::from(sum.max(1));
-    // Lightest first: as soon as one has its minimum by right, all have.
+    let mut sum: u64 = order.iter().map(|&i| u64::from(weights[i])).sum();
+    // Below 2^64: a weight and the slots are each below 2^32.
+    let scaled = |i: usize, left: u64| u64::from(weights[i]) * left;
+    // Lightest first: as soon as one has its slot by right, all have.
     let mut lifted = 0;
     for &i in &order {
-        if share(weight(i), left, sum) >= u128::from(least) {
+        if scaled(i, left) >= sum * u64::from(least) {
             break;
         }
-        if let Some(count) = counts.get_mut(i) {
-            *count = least;
-        }
-        left = left.saturating_sub(u64::from(least));
-        sum -= weight(i);
+        counts[i] = least;
+        left -= u64::from(least);
+        sum -= u64::from(weights[i]);
         lifted += 1;
     }
     order.drain(..lifted);
 
-    let mut given = 0u64;
-    let mut remainders: Vec<(Reverse<u128>, usize)> = Vec::with_capacity(order.len());
+    let mut rest = left;
+    let mut remainders: Vec<(Reverse<u64>, usize)> = Vec::with_capacity(order.len());
     for &i in &order {
-        let floor = share(weight(i), left, sum);
-        let remainder = u128::from(weight(i)) * u128::from(left) % u128::from(sum.max(1));
-        remainders.push((Reverse(remainder), i));
-        if let Some(count) = counts.get_mut(i) {
-            *count = u32::try_from(floor).unwrap_or(u32::MAX);
-            given += u64::from(*count);
-        }
+        let count = scaled(i, left) / sum;
+        counts[i] = count as u32;
+        rest -= count;
+        remainders.push((Reverse(scaled(i, left) % sum), i));
     }
+    debug_assert!(
+        rest <= remainders.len() as u64,
+        "each share is rounded down by less than one"
+    );
     remainders.sort_unstable();
-    let rest = usize::try_from(left.saturating_sub(given)).unwrap_or(0);
-    for &(_, i) in remainders.iter().take(rest) {
-        if let Some(count) = counts.get_mut(i) {
-            *count = count.saturating_add(1);
-        }
+    for &(_, i) in remainders.iter().take(rest as usize) {
+        counts[i] += 1;
     }
     counts
 }
 
-/// Spreads `counts[i]` slots of each `i` over a wheel of their sum.
+/// Spreads `counts[i]` slots of each `i` over as many slots as their sum.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "slots are less than the sum, which is the length of a vector"
+)]
 fn sequence(counts: &[u32]) -> Vec<u32> {
     const NOBODY: u32 = u32::MAX;
     let total: u64 = counts.iter().map(|&c| u64::from(c)).sum();
-    let length = usize::try_from(total).unwrap_or(0);
-    // `first[t]` and `later[i]` are lists of those that may be had from t on.
+    let length = total as usize;
+    // `first[t]` and `later[i]` are lists of those that are eligible from t on.
     let mut first = vec![NOBODY; length];
     let mut later = vec![NOBODY; counts.len()];
     let mut taken = vec![0u32; counts.len()];
     let mut ready = BinaryHeap::with_capacity(counts.len());
-    let due =
-        |taken: u32, count: u32| ((u64::from(taken) + 1) * total).div_ceil(u64::from(count.max(1)));
+    let due = |taken: u32, count: u32| ((u64::from(taken) + 1) * total).div_ceil(u64::from(count));
     for (i, &count) in (0u32..).zip(counts) {
         if count > 0 {
             ready.push(Reverse((due(0, count), i)));
         }
     }
-    let mut wheel = Vec::with_capacity(length);
+    let mut schedule = Vec::with_capacity(length);
     for now in 0..length {
-        let mut waiting = first.get(now).copied().unwrap_or(NOBODY);
-        while let (Some(&taken), Some(&count)) =
-            (taken.get(waiting as usize), counts.get(waiting as usize))
-        {
-            ready.push(Reverse((due(taken, count), waiting)));
-            waiting = later.get(waiting as usize).copied().unwrap_or(NOBODY);
+        let mut waiting = first[now];
+        while waiting != NOBODY {
+            let i = waiting as usize;
+            ready.push(Reverse((due(taken[i], counts[i]), waiting)));
+            waiting = later[i];
         }
         let Some(Reverse((_, chosen))) = ready.pop() else {
-            continue;
+            debug_assert!(false, "no slot is without an endpoint that is eligible");
+            break;
         };
-        wheel.push(chosen);
-        let at = chosen as usize;
-        let (Some(taken), Some(&count)) = (taken.get_mut(at), counts.get(at)) else {
-            continue;
-        };
-        *taken += 1;
-        if *taken >= count {
+        schedule.push(chosen);
+        let i = chosen as usize;
+        taken[i] += 1;
+        if taken[i] == counts[i] {
             continue;
         }
-        let from = u64::from(*taken) * total / u64::from(count.max(1));
-        let from = usize::try_from(from).unwrap_or(0);
+        let from = (u64::from(taken[i]) * total / u64::from(counts[i])) as usize;
         if from <= now {
-            ready.push(Reverse((due(*taken, count), chosen)));
-        } else if let (Some(head), Some(link)) = (first.get_mut(from), later.get_mut(at)) {
-            *link = *head;
-            *head = chosen;
+            ready.push(Reverse((due(taken[i], counts[i]), chosen)));
+        } else {
+            later[i] = first[from];
+            first[from] = chosen;
         }
     }
-    wheel
+    schedule
 }
 
 #[cfg(test)]
@@ -161,16 +157,16 @@ mod tests {
         schedule(weights).into_iter().map(letter).collect()
     }
 
-    fn counts(wheel: &[u32], n: usize) -> Vec<u32> {
+    fn counts(order: &[u32], n: usize) -> Vec<u32> {
         let mut counts = vec![0; n];
-        for &p in wheel {
+        for &p in order {
             counts[p as usize] += 1;
         }
         counts
     }
 
     #[test]
-    fn golden_wheels() {
+    fn golden_schedules() {
         assert_eq!(spelled(&[5, 1, 1]), "AAABAAC");
         assert_eq!(spelled(&[3, 1]), "AAAB");
         assert_eq!(spelled(&[1, 2]), "BAB");
@@ -194,8 +190,8 @@ mod tests {
 
     #[test]
     fn huge_weights_are_scaled_and_the_lightest_keeps_a_slot() {
-        let wheel = schedule(&[u32::MAX, 1, u32::MAX - 1]);
-        assert_eq!(counts(&wheel, 3), [32_768, 1, 32_767]);
+        let order = schedule(&[u32::MAX, 1, u32::MAX - 1]);
+        assert_eq!(counts(&order, 3), [32_768, 1, 32_767]);
         let mut weights = vec![1; 999];
         weights.push(u32::MAX);
         let counts = counts(&schedule(&weights), 1000);
@@ -207,9 +203,9 @@ mod tests {
     fn more_endpoints_than_slots_have_one_each() {
         let mut weights = vec![1; 70_000];
         weights[3] = 1_000_000;
-        let wheel = schedule(&weights);
-        assert_eq!(wheel.len(), 70_000);
-        assert!(counts(&wheel, 70_000).iter().all(|&c| c == 1));
+        let order = schedule(&weights);
+        assert_eq!(order.len(), 70_000);
+        assert!(counts(&order, 70_000).iter().all(|&c| c == 1));
     }
 
     proptest! {
@@ -217,12 +213,12 @@ mod tests {
         fn every_prefix_is_within_one_of_the_share(
             weights in prop::collection::vec(1u32..40, 1..12),
         ) {
-            let wheel = schedule(&weights);
-            let slots = reduce(&weights);
+            let order = schedule(&weights);
+            let slots = slot_counts(&weights);
             let total: u32 = slots.iter().sum();
-            prop_assert_eq!(wheel.len(), total as usize);
+            prop_assert_eq!(order.len(), total as usize);
             let mut seen = vec![0u32; weights.len()];
-            for (t, &p) in (1u32..).zip(&wheel) {
+            for (t, &p) in (1u32..).zip(&order) {
                 seen[p as usize] += 1;
                 for (&seen, &slots) in seen.iter().zip(&slots) {
                     prop_assert!(seen >= t * slots / total);
