@@ -38,6 +38,8 @@ pub(crate) struct ResolvConf {
     pub(crate) rotate: bool,
     /// Ask over TCP only.
     pub(crate) use_vc: bool,
+    /// Do not ask for IPv6 addresses.
+    pub(crate) no_aaaa: bool,
 }
 
 /// The configuration of a machine without a file: a server on the machine
@@ -52,6 +54,7 @@ impl Default for ResolvConf {
             attempts: 2,
             rotate: false,
             use_vc: false,
+            no_aaaa: false,
         }
     }
 }
@@ -131,6 +134,7 @@ impl ResolvConf {
             ("attempts", Some(value)) => self.attempts = value.clamp(1, MAX_ATTEMPTS),
             ("rotate", None) => self.rotate = true,
             ("use-vc", None) => self.use_vc = true,
+            ("no-aaaa", None) => self.no_aaaa = true,
             // `edns0`, `trust-ad` and the like say nothing about names.
             _ => {}
         }

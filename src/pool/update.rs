@@ -2,14 +2,13 @@
 //! into force. On the resolver thread.
 
 use std::collections::HashSet;
-use std::fmt::Write;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dynamic_core::answer::{Failure, Family, HostAnswer, SrvAnswer};
 use dynamic_core::schedule::{Timing, refresh_after, retry_after, settle};
-use dynamic_resolve::ServerFault;
+use dynamic_resolve::Report;
 
 use super::publish::{Key, Progress};
 use super::targets::{self, Ask, SourceId};
@@ -34,30 +33,8 @@ pub(crate) struct Asked<'f> {
     pub(crate) at: f64,
     /// A number in 0..1, to spread refreshes.
     pub(crate) jitter: f64,
-    /// Which servers did what instead of answering.
-    pub(crate) faults: &'f [ServerFault],
-}
-
-impl Asked<'_> {
-    /// The servers to blame for a failure, and what is known of it, for the log.
-    fn blame(&self, record: &str) -> String {
-        const MOST: usize = 3;
-        let mut told: Vec<SocketAddr> = Vec::new();
-        let mut text = String::new();
-        for fault in self.faults.iter().filter(|f| f.record == record) {
-            let ServerFault { server, detail, .. } = fault;
-            if told.len() == MOST || told.contains(server) {
-                continue;
-            }
-            text.push_str(if told.is_empty() { " from " } else { ", " });
-            text.push_str(&server.to_string());
-            if !detail.is_empty() {
-                let _ = write!(text, " ({detail})");
-            }
-            told.push(*server);
-        }
-        text
-    }
+    /// Where the answer comes from, and what went wrong on the way.
+    pub(crate) report: &'f Report,
 }
 
 impl Pool {
@@ -129,11 +106,17 @@ impl Pool {
                 self.log(
                     Tag::Error,
                     &format!(
-                        "lookup {whose}{record} failed: {failure}{}",
-                        asked.blame(record)
+                        "lookup {whose}{record} failed: {}",
+                        asked.report.failure(record, *failure)
                     ),
                 );
             }
+        }
+        for address in &asked.report.dropped {
+            self.log(
+                Tag::Error,
+                &format!("address {address} cannot be an endpoint: dropped"),
+            );
         }
         if settled.excess > 0 {
             self.log(
@@ -175,7 +158,10 @@ impl Pool {
                 let failure = failed.as_ref().err().copied().unwrap_or(Failure::NoData);
                 self.log(
                     Tag::Error,
-                    &format!("lookup SRV failed: {failure}{}", asked.blame("SRV")),
+                    &format!(
+                        "lookup SRV failed: {}",
+                        asked.report.failure("SRV", failure)
+                    ),
                 );
                 return self.service_failed(ctx, &mut progress, asked);
             }

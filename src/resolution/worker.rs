@@ -214,7 +214,7 @@ impl Worker {
             };
             self.flying.push(Box::pin(async move {
                 let answer = if question.srv {
-                    Answer::Service(resolver.srv(&question.name, question.rooted).await)
+                    Answer::Service(resolver.srv(&question.name, question.rooted, None).await)
                 } else {
                     Answer::Host(resolver.host(&question.name, question.rooted).await)
                 };
@@ -243,17 +243,17 @@ impl Worker {
             };
             let next = guard("update", failed, || {
                 let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
-                let asked = |faults| Asked {
+                let asked = |report| Asked {
                     at,
                     jitter: fastrand::f64(),
-                    faults,
+                    report,
                 };
                 match answer {
-                    Answer::Host(Lookup { answer, faults, .. }) => {
-                        pool.take_host(&mut ctx, source, answer, asked(faults))
+                    Answer::Host(Lookup { answer, report }) => {
+                        pool.take_host(&mut ctx, source, answer, asked(report))
                     }
-                    Answer::Service(Lookup { answer, faults, .. }) => {
-                        pool.take_service(&mut ctx, answer, asked(faults))
+                    Answer::Service(Lookup { answer, report }) => {
+                        pool.take_service(&mut ctx, answer, asked(report))
                     }
                 }
             });

@@ -29,7 +29,7 @@ nameserver\t::1   # the second
 nameserver fe80::1%eth0
 search Ns.svc.Cluster.test. svc.cluster.test  cluster.test # the list
 options ndots:5 timeout:3 attempts:4 rotate edns0
-options use-vc trust-ad single-request
+options use-vc trust-ad no-aaaa single-request
 sortlist 192.0.2.0/24
 ",
     );
@@ -49,6 +49,7 @@ sortlist 192.0.2.0/24
             attempts: 4,
             rotate: true,
             use_vc: true,
+            no_aaaa: true,
         }
     );
 }
@@ -65,7 +66,7 @@ fn an_empty_file_means_a_server_on_this_machine() {
         );
         assert_eq!((conf.ndots, conf.attempts), (1, 2));
         assert_eq!(conf.timeout, Duration::from_secs(5));
-        assert!(conf.search.is_empty() && !conf.rotate && !conf.use_vc);
+        assert!(conf.search.is_empty() && !conf.rotate && !conf.use_vc && !conf.no_aaaa);
     }
 }
 

@@ -50,7 +50,7 @@ async fn the_systems_servers_and_search_list_are_used() {
     let resolver = Resolver::new(Settings::default(), system.files());
     let lookup = resolver.host("web", false).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
-    assert_eq!(lookup.name, "web.one.test");
+    assert_eq!(lookup.report.name, "web.one.test");
 }
 
 #[tokio::test]

@@ -156,7 +156,7 @@ async fn a_service_does_not_keep_the_only_slot() {
         ..settings(&[&dns], LONG)
     });
     let records = resolver
-        .srv("_x._tcp.a.test", false)
+        .srv("_x._tcp.a.test", false, None)
         .await
         .answer
         .unwrap()
@@ -177,6 +177,6 @@ async fn lookups_can_move_between_threads() {
     }
     let resolver = resolver(settings(&[], LONG));
     check(resolver.host("a.test", false)).await;
-    let _ = check(resolver.srv("a.test", false)).await;
+    let _ = check(resolver.srv("a.test", false, None)).await;
     check(resolver);
 }

@@ -48,6 +48,7 @@ async fn the_next_server_is_asked_when_one_fails() {
         let lookup = soon(resolver.host("a.test", false)).await;
         assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"), "{mode}");
         let told: Vec<_> = lookup
+            .report
             .faults
             .iter()
             .map(|it| (it.server, it.failure))
@@ -78,6 +79,7 @@ async fn all_failures_together_are_the_one_that_says_most() {
         .await;
     assert_eq!(lookup.answer.v4, Err(Failure::Refused));
     let mut told: Vec<_> = lookup
+        .report
         .faults
         .iter()
         .filter(|it| it.record == "A")

@@ -83,7 +83,7 @@ async fn a_server_with_the_right_name_is_believed() {
         let lookup = ask(settings, authority.files()).await;
         assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
         assert_eq!(lookup.answer.v6, Err(Failure::NoData));
-        assert_eq!(lookup.faults, []);
+        assert_eq!(lookup.report.faults, []);
     }
     assert_eq!(dns.count("* udp"), 0);
 }
@@ -95,7 +95,7 @@ async fn a_server_with_another_name_is_not() {
     for name in ["#other.example", "#192.0.2.1", "#sub.dns.example"] {
         let lookup = ask(named(&front, name), authority.files()).await;
         assert_eq!(lookup.answer.v4, Err(Failure::Unreachable), "{name}");
-        let fault = lookup.faults[0].to_string();
+        let fault = lookup.report.faults[0].to_string();
         assert!(fault.contains("invalid peer certificate"), "{fault}");
     }
     assert_eq!(dns.count("*"), 0);
@@ -114,7 +114,7 @@ async fn a_server_of_another_authority_is_not() {
     let none = authority.files().certificates("/nonexistent/ca.pem");
     let lookup = ask(named(&front, "#dns.example"), none).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
-    let fault = lookup.faults[0].to_string();
+    let fault = lookup.report.faults[0].to_string();
     assert!(fault.contains("no certificate authorities"), "{fault}");
     assert_eq!(dns.count("*"), 0);
 }
