@@ -104,8 +104,9 @@ async fn a_server_that_rejects_edns_is_asked_without_from_then_on() {
             assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"), "{mode}");
             assert_eq!(lookup.answer.v6, Err(Failure::NoData), "{mode}");
         }
-        // Both families' first questions found out.
-        assert_eq!(rejected.load(Ordering::Relaxed), 2, "{mode}");
+        // The first lookup found out, with one family's question or both.
+        let rejected = rejected.load(Ordering::Relaxed);
+        assert!((1..=2).contains(&rejected), "{mode}: {rejected}");
     }
 }
 
