@@ -20,6 +20,7 @@ mod host;
 mod hosts;
 mod message;
 mod name_server;
+mod nsswitch;
 mod plan;
 pub mod regular_file;
 mod report;
@@ -40,7 +41,7 @@ pub use files::SystemFiles;
 pub use host::{Families, HostAnswers, HostLookup, HostQuery};
 pub use name_server::{NameServer, NameServerError};
 pub use report::{Lookup, Report};
-pub use resolv_conf::search_domain;
+pub use resolv_conf::{Environment, search_domain};
 pub use resolver::Resolver;
 pub use settings::{Namespace, Settings, Transport};
 

@@ -59,6 +59,26 @@ impl Default for ResolvConf {
     }
 }
 
+/// What environment variables say about the resolver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// `LOCALDOMAIN`: domains of the search list, with blanks between them.
+    pub local_domain: Option<String>,
+    /// `RES_OPTIONS`: options as in `resolv.conf`, with blanks between them.
+    pub options: Option<String>,
+}
+
+impl Environment {
+    /// The variables of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self {
+            local_domain: std::env::var("LOCALDOMAIN").ok(),
+            options: std::env::var("RES_OPTIONS").ok(),
+        }
+    }
+}
+
 fn local_server() -> NameServer {
     IpAddr::V4(std::net::Ipv4Addr::LOCALHOST).into()
 }
@@ -97,6 +117,22 @@ impl ResolvConf {
             conf.servers.push(local_server());
         }
         conf
+    }
+
+    /// Applies the environment variables of the C library: a search list
+    /// (`LOCALDOMAIN`) that takes the place of the file's, and options
+    /// (`RES_OPTIONS`) on top of the file's.
+    #[must_use]
+    pub(crate) fn with_environment(mut self, environment: &Environment) -> Self {
+        if let Some(domains) = &environment.local_domain {
+            self.set_search(domains.split_ascii_whitespace());
+        }
+        if let Some(options) = &environment.options {
+            for option in options.split_ascii_whitespace() {
+                self.set_option(option);
+            }
+        }
+        self
     }
 
     fn add_server(&mut self, word: Option<&str>) {

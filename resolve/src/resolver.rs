@@ -15,6 +15,7 @@ use crate::files::SystemFiles;
 use crate::host::{Families, FirstAnswer, HostAnswers, HostLookup, HostQuery, of_family};
 use crate::hosts::Hosts;
 use crate::message::{self, Chain, Step};
+use crate::nsswitch::HostSources;
 use crate::plan::Plan;
 use crate::report::{Lookup, Report};
 use crate::search::{Search, SearchAnswer, SearchOutcome, search_candidates};
@@ -228,7 +229,8 @@ impl Shared {
     /// Where to look, in this order.
     fn namespaces(&self) -> Vec<Namespace> {
         match self.settings.namespaces.as_slice() {
-            [] => vec![Namespace::LocalNames, Namespace::Dns],
+            [] if self.settings.from_os => self.files.nsswitch().order.clone(),
+            [] => HostSources::default().order,
             own => own.to_vec(),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
-use dynamic_resolve::{Lookup, Resolver, Settings, SystemFiles};
+use dynamic_resolve::{Environment, Lookup, Resolver, Settings, SystemFiles};
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use litemap::LiteMap;
@@ -313,5 +313,7 @@ fn system_files() -> SystemFiles {
     SystemFiles::new(
         file("VMOD_DYNAMIC_RESOLV_CONF", "/etc/resolv.conf"),
         file("VMOD_DYNAMIC_HOSTS", "/etc/hosts"),
+        file("VMOD_DYNAMIC_NSSWITCH", "/etc/nsswitch.conf"),
     )
+    .environment(Environment::of_process())
 }

@@ -159,6 +159,26 @@ fn a_keyword_starts_its_line() {
 }
 
 #[test]
+fn the_environment_counts_more_than_the_file() {
+    let file = "search a.test\noptions ndots:2 timeout:3\n";
+    let conf = |local_domain: Option<&str>, options: Option<&str>| {
+        ResolvConf::parse(file).with_environment(&Environment {
+            local_domain: local_domain.map(str::to_owned),
+            options: options.map(str::to_owned),
+        })
+    };
+    assert_eq!(conf(None, None), ResolvConf::parse(file));
+    assert_eq!(
+        conf(Some("b.test  c.test"), None).search,
+        ["b.test", "c.test"]
+    );
+    assert_eq!(conf(Some(" "), None).search, ["a.test"]);
+    let conf = conf(None, Some("ndots:5 no-aaaa nonsense rotate"));
+    assert_eq!((conf.ndots, conf.timeout.as_secs()), (5, 3));
+    assert!(conf.no_aaaa && conf.rotate);
+}
+
+#[test]
 fn a_search_domain_is_a_name() {
     assert_eq!(search_domain("A.Test.").as_deref(), Ok("a.test"));
     assert_eq!(search_domain(".").as_deref(), Ok(""));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dynamic_core::answer::Failure;
-use dynamic_resolve::{Resolver, Settings, SystemFiles};
+use dynamic_resolve::{Environment, Resolver, Settings, SystemFiles};
 
 use crate::support::{Dns, LONG, family, name_server, one};
 
@@ -28,7 +28,12 @@ impl System {
     }
 
     fn files(&self) -> SystemFiles {
-        SystemFiles::new(self.path("resolv.conf"), self.path("hosts")).recheck(Duration::ZERO)
+        SystemFiles::new(
+            self.path("resolv.conf"),
+            self.path("hosts"),
+            self.path("nsswitch.conf"),
+        )
+        .recheck(Duration::ZERO)
     }
 }
 
@@ -168,4 +173,82 @@ async fn the_system_is_left_alone_where_the_settings_say_so() {
         .host("a.test", false)
         .await;
     assert_eq!(lookup.answer.v4, Err(Failure::NoServers));
+}
+
+#[tokio::test]
+async fn nsswitch_conf_says_whether_the_hosts_file_or_dns_comes_first() {
+    let dns = Dns::new("set a.test A 192.0.2.1");
+    let system = System::new();
+    system.write("resolv.conf", &conf(&dns, "options timeout:30"));
+    system.write("hosts", "192.0.2.9 a.test b.test\n");
+    let resolver = Resolver::new(Settings::default(), system.files());
+    for (line, a, b) in [
+        ("", one("192.0.2.9"), one("192.0.2.9")),
+        ("hosts: dns files\n", one("192.0.2.1"), one("192.0.2.9")),
+        ("hosts: dns\n", one("192.0.2.1"), Err(Failure::NxDomain)),
+        ("hosts: files\n", one("192.0.2.9"), one("192.0.2.9")),
+    ] {
+        system.write("nsswitch.conf", line);
+        let lookup = resolver.host("a.test", false).await;
+        assert_eq!(family(&lookup.answer.v4), a, "{line}");
+        let lookup = resolver.host("b.test", false).await;
+        assert_eq!(family(&lookup.answer.v4), b, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn no_aaaa_asks_for_a_alone_and_leaves_the_hosts_file() {
+    let dns = Dns::new("set a.test A 192.0.2.1\nset a.test AAAA 2001:db8::1");
+    let system = System::new();
+    system.write("resolv.conf", &conf(&dns, "options timeout:30 no-aaaa"));
+    system.write("hosts", "2001:db8::9 b.test\n");
+    let resolver = Resolver::new(Settings::default(), system.files());
+    let lookup = resolver.host("a.test", false).await;
+    assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
+    assert_eq!(lookup.answer.v6, Err(Failure::NoData));
+    assert_eq!((dns.count("a.test A"), dns.count("a.test AAAA")), (1, 0));
+    let lookup = resolver.host("b.test", false).await;
+    assert_eq!(family(&lookup.answer.v6), one("2001:db8::9"));
+}
+
+#[tokio::test]
+async fn rotate_asks_the_servers_in_turn() {
+    let (first, second) = (
+        Dns::new("set a.test A 192.0.2.1"),
+        Dns::new("set a.test A 192.0.2.1"),
+    );
+    let system = System::new();
+    let both = format!(
+        "{}{}",
+        conf(&first, ""),
+        conf(&second, "options timeout:30 rotate")
+    );
+    system.write("resolv.conf", &both);
+    let resolver = Resolver::new(Settings::default(), system.files());
+    for _ in 0..4 {
+        resolver.host("a.test", false).await;
+    }
+    assert_eq!((first.count("*"), second.count("*")), (4, 4));
+}
+
+#[tokio::test]
+async fn environment_variables_count_more_than_the_configuration() {
+    let dns = Dns::new("set web.two.test A 192.0.2.2");
+    let system = System::new();
+    system.write(
+        "resolv.conf",
+        &conf(&dns, "search one.test\noptions timeout:30"),
+    );
+    let files = system.files().environment(Environment {
+        local_domain: Some("two.test".into()),
+        options: Some("use-vc".into()),
+    });
+    let lookup = Resolver::new(Settings::default(), files)
+        .host("web", false)
+        .await;
+    assert_eq!(family(&lookup.answer.v4), one("192.0.2.2"));
+    assert_eq!(
+        (dns.count("web.two.test udp"), dns.count("web.one.test")),
+        (0, 0)
+    );
 }

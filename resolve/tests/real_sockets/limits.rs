@@ -127,7 +127,8 @@ async fn a_zone_that_nobody_answers_for_leaves_room_for_others() {
         outstanding: 4,
         ..Settings::default()
     };
-    let files = SystemFiles::new(&conf, "/nonexistent/hosts").recheck(Duration::ZERO);
+    let files = SystemFiles::new(&conf, "/nonexistent/hosts", "/nonexistent/nsswitch.conf")
+        .recheck(Duration::ZERO);
     let resolver = Resolver::new(settings, files);
     wait(1);
     for lookup in join_all(HOLES.map(|name| resolver.host(name, false))).await {

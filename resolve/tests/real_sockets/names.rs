@@ -82,7 +82,12 @@ fn hosts(text: &str) -> Hosts {
     let path = dir.path().join("hosts");
     std::fs::write(&path, text).unwrap();
     Hosts {
-        files: SystemFiles::new("/nonexistent/resolv.conf", path).recheck(Duration::ZERO),
+        files: SystemFiles::new(
+            "/nonexistent/resolv.conf",
+            path,
+            "/nonexistent/nsswitch.conf",
+        )
+        .recheck(Duration::ZERO),
         _dir: dir,
     }
 }

@@ -186,7 +186,8 @@ async fn servers_take_turns_where_the_system_says_so() {
         line(&second)
     );
     std::fs::write(&conf, text).unwrap();
-    let files = dynamic_resolve::SystemFiles::new(conf, "/nonexistent/hosts");
+    let files =
+        dynamic_resolve::SystemFiles::new(conf, "/nonexistent/hosts", "/nonexistent/nsswitch.conf");
     let resolver = dynamic_resolve::Resolver::new(Settings::default(), files);
     for _ in 0..6 {
         assert_eq!(both(&resolver.host("a.test", false).await.answer).len(), 2);

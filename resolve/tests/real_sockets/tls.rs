@@ -35,9 +35,13 @@ impl Authority {
 
     /// Trusts this authority alone.
     fn files(&self) -> SystemFiles {
-        SystemFiles::new("/nonexistent/resolv.conf", "/nonexistent/hosts")
-            .recheck(Duration::ZERO)
-            .certificates(self.dir.path().join("ca.pem"))
+        SystemFiles::new(
+            "/nonexistent/resolv.conf",
+            "/nonexistent/hosts",
+            "/nonexistent/nsswitch.conf",
+        )
+        .recheck(Duration::ZERO)
+        .certificates(self.dir.path().join("ca.pem"))
     }
 
     /// A TLS front, with a certificate for this name or address, of a server.
@@ -108,7 +112,11 @@ async fn a_server_of_another_authority_is_not() {
     let lookup = ask(named(&front, "#dns.example"), stranger.files()).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
     // The system's authorities do not know it either.
-    let system = SystemFiles::new("/nonexistent/resolv.conf", "/nonexistent/hosts");
+    let system = SystemFiles::new(
+        "/nonexistent/resolv.conf",
+        "/nonexistent/hosts",
+        "/nonexistent/nsswitch.conf",
+    );
     let lookup = ask(named(&front, "#dns.example"), system).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
     let none = authority.files().certificates("/nonexistent/ca.pem");
