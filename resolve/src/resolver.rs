@@ -81,12 +81,19 @@ impl Resolver {
     }
 
     /// The addresses of a host, both families at once. One that is slower than
-    /// the other by more than 3 s is a time-out.
-    pub async fn host(&self, name: &str, absolute: bool) -> Lookup<HostAnswer> {
+    /// the other by more than 3 s is a time-out. The arguments are those of a
+    /// [`HostQuery`].
+    pub async fn host(
+        &self,
+        name: &str,
+        absolute: bool,
+        in_force: Option<&str>,
+    ) -> Lookup<HostAnswer> {
         let query = HostQuery {
             name: name.to_owned(),
             absolute,
-            ..HostQuery::default()
+            families: Families::Both,
+            in_force: in_force.map(str::to_owned),
         };
         self.lookup_host(query).both_within(PATIENCE).await
     }

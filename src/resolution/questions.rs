@@ -52,6 +52,8 @@ pub(super) struct QuestionId(u64);
 struct Entry {
     question: Question,
     subscribers: Vec<Subscriber>,
+    /// The full name that gave the last addresses or targets.
+    in_force: Option<String>,
     /// When it was sent, while it is under way.
     asked: Option<Instant>,
     /// The instant that its entry in the agenda stands for.
@@ -89,6 +91,7 @@ impl Questions {
         let entry = self.entries.entry(id).or_insert_with(|| Entry {
             question,
             subscribers: Vec::new(),
+            in_force: None,
             asked: None,
             due: now + Duration::from_secs(1),
         });
@@ -119,8 +122,19 @@ impl Questions {
         self.agenda.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// Takes a question that is due; it counts as asked from now on.
-    pub(super) fn take_due(&mut self, now: Instant) -> Option<(QuestionId, Question)> {
+    /// Notes the full name that gave addresses or targets.
+    pub(super) fn hold(&mut self, id: QuestionId, name: &str) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.in_force = Some(name.to_owned());
+        }
+    }
+
+    /// Takes a question that is due, with the full name in force; it counts as
+    /// asked from now on.
+    pub(super) fn take_due(
+        &mut self,
+        now: Instant,
+    ) -> Option<(QuestionId, Question, Option<String>)> {
         while let Some(&Reverse((due, id))) = self.agenda.peek() {
             if due > now {
                 return None;
@@ -133,7 +147,7 @@ impl Questions {
                 && entry.asked.is_none()
             {
                 entry.asked = Some(now);
-                return Some((id, entry.question.clone()));
+                return Some((id, entry.question.clone(), entry.in_force.clone()));
             }
         }
         None

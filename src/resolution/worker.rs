@@ -57,6 +57,19 @@ enum Answer {
     Service(Lookup<Result<SrvAnswer, Failure>>),
 }
 
+impl Answer {
+    /// The full name that gave addresses or targets.
+    fn gave(&self) -> Option<&str> {
+        let (good, report) = match self {
+            Answer::Host(Lookup { answer, report }) => {
+                (answer.v4.is_ok() || answer.v6.is_ok(), report)
+            }
+            Answer::Service(Lookup { answer, report }) => (answer.is_ok(), report),
+        };
+        good.then_some(report.name.as_str())
+    }
+}
+
 /// All that the thread has.
 pub(super) struct Worker {
     inbox: UnboundedReceiver<Command>,
@@ -208,15 +221,18 @@ impl Worker {
     /// Sends the questions that are due.
     fn ask(&mut self) {
         let now = Instant::now();
-        while let Some((id, question)) = self.questions.take_due(now) {
+        while let Some((id, question, in_force)) = self.questions.take_due(now) {
             let Some(resolver) = self.resolvers.get(&question.settings).cloned() else {
                 continue;
             };
             self.flying.push(Box::pin(async move {
-                let answer = if question.srv {
-                    Answer::Service(resolver.srv(&question.name, question.rooted, None).await)
+                let Question {
+                    name, rooted, srv, ..
+                } = question;
+                let answer = if srv {
+                    Answer::Service(resolver.srv(&name, rooted, in_force.as_deref()).await)
                 } else {
-                    Answer::Host(resolver.host(&question.name, question.rooted).await)
+                    Answer::Host(resolver.host(&name, rooted, in_force.as_deref()).await)
                 };
                 (id, answer)
             }));
@@ -229,6 +245,9 @@ impl Worker {
         let Some((asked, subscribers)) = self.questions.take_subscribers(id, now) else {
             return;
         };
+        if let Some(name) = answer.gave() {
+            self.questions.hold(id, name);
+        }
         let at = clock::now() - now.duration_since(asked).as_secs_f64();
         let mut again = Vec::with_capacity(subscribers.len());
         let mut others = Vec::new();

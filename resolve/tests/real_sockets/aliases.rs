@@ -15,7 +15,7 @@ async fn an_alias_leads_on_and_its_ttl_counts() {
          set c.test A 192.0.2.1 ttl=500",
     );
     let lookup = resolver(settings(&[&dns], LONG))
-        .host("a.test", false)
+        .host("a.test", false, None)
         .await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     assert_eq!(lookup.answer.v4.unwrap().ttl, Some(Duration::from_secs(5)));
@@ -33,7 +33,7 @@ async fn a_target_that_the_answer_does_not_tell_is_asked_for() {
          cname-only a.test on",
     );
     let lookup = resolver(settings(&[&dns], LONG))
-        .host("a.test", false)
+        .host("a.test", false, None)
         .await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     assert_eq!(lookup.answer.v4.unwrap().ttl, Some(Duration::from_secs(5)));
@@ -50,7 +50,7 @@ async fn an_alias_of_nothing_is_no_name() {
     );
     let resolver = resolver(settings(&[&dns], LONG));
     for name in ["a.test", "b.test"] {
-        let lookup = resolver.host(name, false).await;
+        let lookup = resolver.host(name, false, None).await;
         assert_eq!(lookup.answer.v4, Err(Failure::NxDomain), "{name}");
     }
 }
@@ -66,7 +66,7 @@ async fn circles_end() {
     );
     let resolver = resolver(settings(&[&dns], LONG));
     for name in ["a.test", "c.test"] {
-        let lookup = resolver.host(name, false).await;
+        let lookup = resolver.host(name, false, None).await;
         assert_eq!(lookup.answer.v4, Err(Failure::Malformed), "{name}");
         assert_eq!(lookup.answer.v6, Err(Failure::Malformed), "{name}");
     }
@@ -86,11 +86,11 @@ async fn aliases_are_not_followed_where_the_settings_say_so() {
         ..settings(&[&dns], LONG)
     });
     for name in ["a.test", "c.test"] {
-        let lookup = resolver.host(name, false).await;
+        let lookup = resolver.host(name, false, None).await;
         assert_eq!(lookup.answer.v4, Err(Failure::NoData), "{name}");
     }
     assert_eq!(dns.count("b.test"), 0);
-    let lookup = resolver.host("b.test", false).await;
+    let lookup = resolver.host("b.test", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
 }
 

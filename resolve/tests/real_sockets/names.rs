@@ -18,7 +18,7 @@ fn searching(dns: &Dns, domains: &[&str]) -> Resolver {
 async fn a_short_name_is_tried_with_each_domain() {
     let dns = Dns::new("set web.two.test A 192.0.2.2\nset web.three.test A 192.0.2.3");
     let resolver = searching(&dns, &["one.test", "two.test", "three.test"]);
-    let lookup = resolver.host("web", false).await;
+    let lookup = resolver.host("web", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.2"));
     assert_eq!(lookup.report.name, "web.two.test");
     assert_eq!(dns.count("web.one.test A"), 1);
@@ -29,7 +29,7 @@ async fn a_short_name_is_tried_with_each_domain() {
 #[tokio::test]
 async fn a_rooted_name_is_tried_alone() {
     let dns = Dns::new("set web.one.test A 192.0.2.1");
-    let lookup = searching(&dns, &["one.test"]).host("web", true).await;
+    let lookup = searching(&dns, &["one.test"]).host("web", true, None).await;
     assert_eq!(lookup.answer.v4, Err(Failure::NxDomain));
     assert_eq!((dns.count("web A"), dns.count("web.one.test")), (1, 0));
 }
@@ -50,7 +50,7 @@ async fn a_name_that_cannot_be_asked_for_does_not_exist() {
     let label = "a".repeat(64);
     let long = vec!["a".repeat(60); 5].join(".");
     for name in [label.as_str(), long.as_str(), "", "a..test"] {
-        let lookup = resolver.host(name, true).await;
+        let lookup = resolver.host(name, true, None).await;
         assert_eq!(lookup.answer.v4, Err(Failure::NxDomain), "{name}");
     }
     assert_eq!(dns.count("*"), 0);
@@ -62,11 +62,11 @@ async fn localhost_is_never_asked_for() {
     let dns = Dns::new("");
     let resolver = resolver(settings(&[&dns], LONG));
     for name in ["localhost", "LocalHost", "a.localhost", "localhost."] {
-        let lookup = resolver.host(name, false).await;
+        let lookup = resolver.host(name, false, None).await;
         assert_eq!(both(&lookup.answer), ["127.0.0.1", "::1"], "{name}");
         assert_eq!(lookup.answer.v4.unwrap().ttl, None);
     }
-    let lookup = resolver.host("localhost.test", false).await;
+    let lookup = resolver.host("localhost.test", false, None).await;
     assert_eq!(lookup.answer.v4, Err(Failure::NxDomain));
     assert_eq!(dns.count("localhost.test A"), 1);
     assert_eq!(dns.count("*"), 2);
@@ -103,16 +103,16 @@ async fn the_hosts_file_needs_no_query() {
         ..settings(&[&dns], LONG)
     };
     let resolver = Resolver::new(settings, hosts.files.clone());
-    let lookup = resolver.host("A.test", false).await;
+    let lookup = resolver.host("A.test", false, None).await;
     assert_eq!(both(&lookup.answer), ["192.0.2.1", "2001:db8::1"]);
     assert_eq!(lookup.answer.v4.unwrap().ttl, None);
-    let lookup = resolver.host("six.test", false).await;
+    let lookup = resolver.host("six.test", false, None).await;
     assert_eq!(lookup.answer.v4, Err(Failure::NoData));
     assert_eq!(family(&lookup.answer.v6), one("2001:db8::1"));
-    let lookup = resolver.host("localhost", false).await;
+    let lookup = resolver.host("localhost", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.9"));
     assert_eq!(dns.count("*"), 0);
-    let lookup = resolver.host("b.test", false).await;
+    let lookup = resolver.host("b.test", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.2"));
 }
 
@@ -127,7 +127,7 @@ async fn a_name_that_the_hosts_file_blocks_has_no_addresses() {
         ..settings(&[&dns], LONG)
     };
     let lookup = Resolver::new(settings, hosts.files.clone())
-        .host("a.test", false)
+        .host("a.test", false, None)
         .await;
     assert_eq!(lookup.answer.v4, Err(Failure::NoData));
     assert_eq!(lookup.answer.v6, Err(Failure::NoData));
@@ -152,10 +152,10 @@ set none.test AAAA ::
 ",
     );
     let resolver = resolver(settings(&[&dns], LONG));
-    let lookup = resolver.host("some.test", false).await;
+    let lookup = resolver.host("some.test", false, None).await;
     assert_eq!(both(&lookup.answer), ["192.0.2.1", "2001:db8::1"]);
     assert_eq!(lookup.report.dropped.len(), 6);
-    let lookup = resolver.host("none.test", false).await;
+    let lookup = resolver.host("none.test", false, None).await;
     assert_eq!(lookup.answer.v4, Err(Failure::NoData));
     assert_eq!(lookup.answer.v6, Err(Failure::NoData));
     assert_eq!(lookup.report.dropped.len(), 2);
@@ -170,12 +170,12 @@ async fn namespaces_are_used_in_their_order() {
         ..settings(&[&dns], LONG)
     };
     let resolver = Resolver::new(settings, hosts.files.clone());
-    let lookup = resolver.host("a.test", false).await;
+    let lookup = resolver.host("a.test", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.77"));
-    let lookup = resolver.host("six.test", false).await;
+    let lookup = resolver.host("six.test", false, None).await;
     assert_eq!(family(&lookup.answer.v6), one("2001:db8::1"));
     assert_eq!(lookup.report.passed_over.len(), 2);
-    let lookup = resolver.host("gone.test", false).await;
+    let lookup = resolver.host("gone.test", false, None).await;
     assert_eq!(lookup.answer.v4, Err(Failure::NxDomain));
 }
 
@@ -197,9 +197,9 @@ async fn a_namespace_that_is_not_listed_is_not_used() {
             ..settings(&[&dns], LONG)
         };
         let resolver = Resolver::new(settings, hosts.files.clone());
-        let first = resolver.host("a.test", false).await;
+        let first = resolver.host("a.test", false, None).await;
         assert_eq!(family(&first.answer.v4), a);
-        let second = resolver.host("b.test", false).await;
+        let second = resolver.host("b.test", false, None).await;
         assert_eq!(family(&second.answer.v4), b);
     }
 }

@@ -25,7 +25,7 @@ async fn a_domain_whose_servers_fail_is_passed_over() {
     for mode in ["servfail", "refused", "formerr", "garbage"] {
         let dns = Dns::new("set web.two.test A 192.0.2.2");
         dns.tell(&format!("fail web.one.test {mode}"));
-        let lookup = soon(searching(&dns, ENDLESS).host("web", false)).await;
+        let lookup = soon(searching(&dns, ENDLESS).host("web", false, None)).await;
         assert_eq!(family(&lookup.answer.v4), one("192.0.2.2"), "{mode}");
         assert_eq!(lookup.report.name, "web.two.test");
         assert_eq!(lookup.report.passed_over.len(), 2, "{mode}");
@@ -37,7 +37,7 @@ async fn a_domain_whose_servers_fail_is_passed_over() {
 #[tokio::test]
 async fn a_domain_that_fails_for_one_family_is_passed_over() {
     let dns = Dns::new("set web.two.test A 192.0.2.2\nfail web.one.test AAAA servfail");
-    let lookup = soon(searching(&dns, ENDLESS).host("web", false)).await;
+    let lookup = soon(searching(&dns, ENDLESS).host("web", false, None)).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.2"));
 }
 
@@ -45,7 +45,7 @@ async fn a_domain_that_fails_for_one_family_is_passed_over() {
 #[tokio::test]
 async fn a_silent_domain_leaves_time_for_those_behind_it() {
     let dns = Dns::new("set web A 192.0.2.3\nfail web.one.test drop\nfail web.two.test drop");
-    let lookup = searching(&dns, SHORT * 3).host("web", false).await;
+    let lookup = searching(&dns, SHORT * 3).host("web", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.3"));
     assert_eq!(lookup.report.name, "web");
 }
@@ -54,7 +54,7 @@ async fn a_silent_domain_leaves_time_for_those_behind_it() {
 #[tokio::test]
 async fn a_family_without_an_answer_does_not_hold_up_an_nxdomain() {
     let dns = Dns::new("set web.two.test A 192.0.2.2\nfail web.one.test AAAA drop");
-    let lookup = soon(searching(&dns, ENDLESS).host("web", false)).await;
+    let lookup = soon(searching(&dns, ENDLESS).host("web", false, None)).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.2"));
 }
 
@@ -72,7 +72,7 @@ async fn the_name_in_force_is_held_while_its_servers_fail() {
     );
     assert_eq!(dns.count("web"), 0);
     // While nothing is in force, the next one will do.
-    let lookup = resolver.host("web", false).await;
+    let lookup = resolver.host("web", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.3"));
 }
 

@@ -74,7 +74,9 @@ fn named(proxy: &Proxy, name: &str) -> Settings {
 }
 
 async fn ask(settings: Settings, files: SystemFiles) -> Lookup<dynamic_core::answer::HostAnswer> {
-    Resolver::new(settings, files).host("a.test", false).await
+    Resolver::new(settings, files)
+        .host("a.test", false, None)
+        .await
 }
 
 #[tokio::test]
@@ -166,7 +168,7 @@ async fn all_questions_share_a_connection_and_a_lost_one_is_replaced() {
     let resolver = Resolver::new(named(&front, "#dns.example"), authority.files());
     for round in 1..=3 {
         let names: Vec<String> = (0..100).map(|n| format!("n{n}.many.test")).collect();
-        let lookups = names.iter().map(|name| resolver.host(name, false));
+        let lookups = names.iter().map(|name| resolver.host(name, false, None));
         for lookup in futures_util::future::join_all(lookups).await {
             assert_eq!(family(&lookup.answer.v4), one("192.0.2.2"));
         }
@@ -215,10 +217,10 @@ async fn the_authorities_file_may_come_later() {
     let late = authority.dir.path().join("late.pem");
     let files = authority.files().certificates(&late);
     let resolver = Resolver::new(named(&front, "#dns.example"), files);
-    let lookup = resolver.host("a.test", false).await;
+    let lookup = resolver.host("a.test", false, None).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
     std::fs::copy(authority.dir.path().join("ca.pem"), late).unwrap();
-    let lookup = resolver.host("a.test", false).await;
+    let lookup = resolver.host("a.test", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
 }
 
