@@ -177,7 +177,11 @@ impl Bench {
         }
         // No test asks name servers off this machine: the system's is the test's own.
         let resolv_conf = folder.join("resolv.conf");
-        command.env("VMOD_DYNAMIC_RESOLV_CONF", &resolv_conf);
+        command
+            .env("VMOD_DYNAMIC_RESOLV_CONF", &resolv_conf)
+            .env("VMOD_DYNAMIC_NSSWITCH", folder.join("nsswitch.conf"))
+            .env_remove("LOCALDOMAIN")
+            .env_remove("RES_OPTIONS");
         let macros = self.macros(index)?;
         let server = (macros["dns_addr"].display(), macros["dns_port"].display());
         fs::write(

@@ -36,6 +36,8 @@ impl<S> Subscription<S> {
 struct Entry<Q, S> {
     query: Q,
     subscriptions: Vec<Subscription<S>>,
+    /// The full name that gave the last good answer.
+    in_force: Option<String>,
     /// When it was sent, while it is under way.
     asked: Option<Instant>,
     /// The instant that its entry in the heap stands for.
@@ -72,6 +74,7 @@ impl<Q: Clone + Eq + Hash, S: PartialEq> Agenda<Q, S> {
         let entry = self.entries.entry(id).or_insert_with(|| Entry {
             query,
             subscriptions: Vec::new(),
+            in_force: None,
             asked: None,
             due: None,
         });
@@ -108,9 +111,17 @@ impl<Q: Clone + Eq + Hash, S: PartialEq> Agenda<Q, S> {
         self.heap.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// Takes a query that is due. It is under way from now on, until
-    /// [`answered`](Self::answered).
-    pub fn take_due(&mut self, now: Instant) -> Option<(QueryId, Q)> {
+    /// Notes the full name that gave addresses or targets: the search list is
+    /// not gone through again while that name answers.
+    pub fn set_in_force(&mut self, id: QueryId, name: &str) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.in_force = Some(name.to_owned());
+        }
+    }
+
+    /// Takes a query that is due, with the full name in force. It is under way
+    /// from now on, until [`answered`](Self::answered).
+    pub fn take_due(&mut self, now: Instant) -> Option<(QueryId, Q, Option<String>)> {
         while let Some(&Reverse((due, id))) = self.heap.peek() {
             if due > now {
                 return None;
@@ -123,7 +134,7 @@ impl<Q: Clone + Eq + Hash, S: PartialEq> Agenda<Q, S> {
                 && entry.asked.is_none()
             {
                 entry.asked = Some(now);
-                return Some((id, entry.query.clone()));
+                return Some((id, entry.query.clone(), entry.in_force.clone()));
             }
         }
         None

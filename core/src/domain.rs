@@ -272,16 +272,17 @@ impl<A, L: Clone> DomainState<A, L> {
         }
     }
 
-    /// Takes in the addresses of a host. `blame` says which servers did what
-    /// instead of answering for a record type. `jitter`, in 0 to 1, spreads
-    /// refreshes.
+    /// Takes in the addresses of a host. `dropped` are addresses of the answer
+    /// that can be no endpoint. `why` says how a record type failed. `jitter`,
+    /// in 0 to 1, spreads refreshes.
     pub fn on_addresses(
         &mut self,
         source: SourceId,
         answer: &HostAnswer,
+        dropped: &[IpAddr],
         rules: &UpdateRules,
         jitter: f64,
-        blame: impl Fn(&str) -> String,
+        why: impl Fn(&str, Failure) -> String,
     ) -> Learned {
         let several = self.service.is_some() || self.targets.each().count() > 1;
         let Some(source) = self.targets.get_mut(source) else {
@@ -294,23 +295,23 @@ impl<A, L: Clone> DomainState<A, L> {
                 events: Vec::new(),
             };
         };
+        let mut events = Vec::new();
         let settled = settle(&source.good, answer);
         let host = Arc::clone(&source.host);
         source.looked_up = true;
         if settled.updated() {
             source.good.clone_from(&settled.good);
         }
-        let mut events = Vec::new();
         for (family, record) in [(Family::V4, "A"), (Family::V6, "AAAA")] {
             if let Some(failure) = settled.failures.get(family) {
                 events.push(Event::LookupFailed {
                     host: several.then(|| Arc::clone(&host)),
                     record,
-                    failure: *failure,
-                    blame: blame(record),
+                    why: why(record, *failure),
                 });
             }
         }
+        events.extend(source.drop_unusable(dropped));
         if settled.excess > 0 {
             events.push(Event::ExcessAddresses(settled.excess));
         }
@@ -333,7 +334,7 @@ impl<A, L: Clone> DomainState<A, L> {
         answer: &Result<SrvAnswer, Failure>,
         rules: &UpdateRules,
         jitter: f64,
-        blame: impl Fn(&str) -> String,
+        why: impl Fn(&str, Failure) -> String,
     ) -> Learned {
         if let Some((_, _, answered)) = &mut self.service {
             *answered = true;
@@ -349,11 +350,11 @@ impl<A, L: Clone> DomainState<A, L> {
         let answer = match answer {
             Ok(answer) if !answer.records.is_empty() => answer,
             other => {
+                let failure = other.as_ref().err().copied().unwrap_or(Failure::NoData);
                 events.push(Event::LookupFailed {
                     host: None,
                     record: "SRV",
-                    failure: other.as_ref().err().copied().unwrap_or(Failure::NoData),
-                    blame: blame("SRV"),
+                    why: why("SRV", failure),
                 });
                 return failed(events);
             }

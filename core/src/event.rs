@@ -5,7 +5,6 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::answer::Failure;
 use crate::name::EndpointId;
 
 /// How much an event matters.
@@ -28,10 +27,8 @@ pub enum Event {
         host: Option<Arc<str>>,
         /// The record type that was asked for.
         record: &'static str,
-        /// Why.
-        failure: Failure,
-        /// Which servers did what, with a space in front; may be empty.
-        blame: String,
+        /// The failure, and which servers did what.
+        why: String,
     },
     /// An answer had more addresses than are taken.
     ExcessAddresses(usize),
@@ -81,17 +78,12 @@ impl Event {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Event::LookupFailed {
-                host,
-                record,
-                failure,
-                blame,
-            } => {
+            Event::LookupFailed { host, record, why } => {
                 f.write_str("lookup ")?;
                 if let Some(host) = host {
                     write!(f, "{host} ")?;
                 }
-                write!(f, "{record} failed: {failure}{blame}")
+                write!(f, "{record} failed: {why}")
             }
             Event::ExcessAddresses(count) => {
                 write!(

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use litemap::LiteMap;
 
 use crate::answer::{Family, SrvRecord};
+use crate::event::Event;
 use crate::name::{self, DnsName, Host};
 use crate::schedule::LastGood;
 
@@ -155,6 +156,8 @@ pub struct Source {
     pub good: LastGood,
     /// Whether a first lookup has ended, well or not.
     pub looked_up: bool,
+    /// Addresses of the last answers that can be no endpoint.
+    unusable: Vec<IpAddr>,
 }
 
 impl Source {
@@ -166,6 +169,19 @@ impl Source {
             Family::V6 => self.good.v6.push(address),
         }
         self.looked_up = true;
+    }
+
+    /// Notes addresses that can be no endpoint: an event for each that was not
+    /// in the last answer.
+    pub fn drop_unusable(&mut self, addresses: &[IpAddr]) -> Vec<Event> {
+        let known = std::mem::replace(&mut self.unusable, addresses.to_vec());
+        self.unusable.sort_unstable();
+        self.unusable.dedup();
+        self.unusable
+            .iter()
+            .filter(|address| !known.contains(address))
+            .map(|address| Event::NotAnEndpoint(*address))
+            .collect()
     }
 }
 
@@ -221,6 +237,7 @@ impl<A> Targets<A> {
             origin,
             good: LastGood::default(),
             looked_up: false,
+            unusable: Vec::new(),
         };
         self.sources.insert(id, source);
         id

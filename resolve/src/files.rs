@@ -1,19 +1,25 @@
 //! The system's files, read again when they change.
 
+use std::collections::HashSet;
+use std::fmt;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::hosts::Hosts;
-use crate::resolv_conf::ResolvConf;
+use crate::nsswitch::HostSources;
+use crate::resolv_conf::{Environment, ResolvConf};
 
 use crate::regular_file::RegularFile;
 
 /// No larger file is read, in octets.
 const MAX_SIZE: u64 = 16 << 20;
+
+/// So many notices are given in all.
+const MAX_REPORTED: usize = 100;
 
 /// A change of a file this young may be followed by one that looks the same:
 /// some file systems count time in steps of 2 s.
@@ -23,29 +29,39 @@ const UNSETTLED: Duration = Duration::from_secs(3);
 /// read.
 ///
 /// A file that is missing, not a regular file or larger than 16 MiB counts as
-/// empty; a change is seen at
-/// the next lookup that comes [`recheck`](Self::recheck) after the last look.
+/// empty; a change is seen at the next lookup that comes
+/// [`recheck`](Self::recheck) after the last look.
 #[derive(Clone, Debug)]
 pub struct SystemFiles {
     resolv_conf: Arc<Watched<ResolvConf>>,
     hosts: Arc<Watched<Hosts>>,
+    nsswitch: Arc<Watched<HostSources>>,
+    reported: Arc<Mutex<HashSet<String>>>,
     #[cfg(feature = "tls")]
     trust: Arc<crate::tls::Trust>,
 }
 
 impl Default for SystemFiles {
     fn default() -> Self {
-        Self::new("/etc/resolv.conf", "/etc/hosts")
+        Self::new("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
+            .environment(Environment::of_process())
     }
 }
 
 impl SystemFiles {
-    /// Files at these places, looked at once a second at most.
-    pub fn new(resolv_conf: impl Into<PathBuf>, hosts: impl Into<PathBuf>) -> Self {
-        let recheck = Duration::from_secs(1);
+    /// Files at these places, looked at once a second at most, without regard
+    /// to the environment.
+    pub fn new(
+        resolv_conf: impl Into<PathBuf>,
+        hosts: impl Into<PathBuf>,
+        nsswitch: impl Into<PathBuf>,
+    ) -> Self {
+        let every = Duration::from_secs(1);
         Self {
-            resolv_conf: Arc::new(Watched::new(resolv_conf.into(), recheck, ResolvConf::parse)),
-            hosts: Arc::new(Watched::new(hosts.into(), recheck, Hosts::parse)),
+            resolv_conf: Arc::new(Watched::new(resolv_conf, every, ResolvConf::parse)),
+            hosts: Arc::new(Watched::new(hosts, every, Hosts::parse)),
+            nsswitch: Arc::new(Watched::new(nsswitch, every, HostSources::parse)),
+            reported: Arc::default(),
             #[cfg(feature = "tls")]
             trust: Arc::default(),
         }
@@ -56,6 +72,16 @@ impl SystemFiles {
     pub fn recheck(mut self, every: Duration) -> Self {
         self.resolv_conf = Arc::new(self.resolv_conf.every(every));
         self.hosts = Arc::new(self.hosts.every(every));
+        self.nsswitch = Arc::new(self.nsswitch.every(every));
+        self
+    }
+
+    /// Applies environment variables to what `resolv.conf` says.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        let Watched { path, every, .. } = &*self.resolv_conf;
+        let parse = move |text: &str| ResolvConf::parse(text).with_environment(&environment);
+        self.resolv_conf = Arc::new(Watched::new(path, *every, parse));
         self
     }
 
@@ -69,6 +95,34 @@ impl SystemFiles {
         self
     }
 
+    /// What an operator should know about the files, one line of visible ASCII
+    /// each, and each one once: a file that is there and cannot be read, and
+    /// sources in `nsswitch.conf` that are not asked.
+    #[must_use]
+    pub fn take_notices(&self) -> Vec<String> {
+        let sources = self.nsswitch();
+        self.resolv_conf();
+        self.hosts();
+        let mut notices: Vec<String> = [
+            self.resolv_conf.notice(),
+            self.hosts.notice(),
+            self.nsswitch.notice(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if !sources.others.is_empty() {
+            notices.push(format!(
+                "{}: hosts: only files and dns are asked, not {}",
+                printable(&self.nsswitch.path),
+                sources.others.join(", ")
+            ));
+        }
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.retain(|notice| reported.len() < MAX_REPORTED && reported.insert(notice.clone()));
+        notices
+    }
+
     pub(crate) fn resolv_conf(&self) -> Arc<ResolvConf> {
         self.resolv_conf.get()
     }
@@ -77,18 +131,41 @@ impl SystemFiles {
         self.hosts.get()
     }
 
+    pub(crate) fn nsswitch(&self) -> Arc<HostSources> {
+        self.nsswitch.get()
+    }
+
     #[cfg(feature = "tls")]
     pub(crate) fn trust(&self) -> Arc<crate::tls::Trust> {
         Arc::clone(&self.trust)
     }
 }
 
-#[derive(Debug)]
+fn printable(path: &Path) -> String {
+    path.to_string_lossy()
+        .chars()
+        .map(|it| if it.is_ascii_graphic() { it } else { '?' })
+        .collect()
+}
+
+/// A file and what was read from it.
 struct Watched<T> {
     path: PathBuf,
     every: Duration,
-    parse: fn(&str) -> T,
+    parse: Parse<T>,
     seen: Mutex<Option<Seen<T>>>,
+}
+
+type Parse<T> = Arc<dyn Fn(&str) -> T + Send + Sync>;
+
+impl<T: fmt::Debug> fmt::Debug for Watched<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched")
+            .field("path", &self.path)
+            .field("every", &self.every)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -97,6 +174,8 @@ struct Seen<T> {
     /// `None` where there was no file, or it may have changed since unseen.
     stamp: Option<Stamp>,
     text: String,
+    /// Why there is no text, unless the file is missing.
+    error: Option<String>,
     value: Arc<T>,
 }
 
@@ -123,23 +202,32 @@ impl Stamp {
 }
 
 impl<T> Watched<T> {
-    fn new(path: PathBuf, every: Duration, parse: fn(&str) -> T) -> Self {
+    fn new(
+        path: impl Into<PathBuf>,
+        every: Duration,
+        parse: impl Fn(&str) -> T + Send + Sync + 'static,
+    ) -> Self {
         Self {
-            path,
+            path: path.into(),
             every,
-            parse,
+            parse: Arc::new(parse),
             seen: Mutex::new(None),
         }
     }
 
     fn every(&self, every: Duration) -> Self {
-        Self::new(self.path.clone(), every, self.parse)
+        Self {
+            path: self.path.clone(),
+            every,
+            parse: Arc::clone(&self.parse),
+            seen: Mutex::new(None),
+        }
     }
 
     /// What the file says, the same `Arc` as long as its text is the same.
     fn get(&self) -> Arc<T> {
         let now = Instant::now();
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen();
         if let Some(seen) = seen.as_mut() {
             if now.saturating_duration_since(seen.at) < self.every {
                 return Arc::clone(&seen.value);
@@ -152,10 +240,15 @@ impl<T> Watched<T> {
                 return Arc::clone(&seen.value);
             }
         }
-        let (text, stamp) = read(&self.path).unwrap_or_default();
+        let (text, stamp, error) = match read(&self.path) {
+            Ok((text, stamp)) => (text, stamp, None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (String::new(), None, None),
+            Err(error) => (String::new(), None, Some(error.to_string())),
+        };
         match seen.as_mut() {
             Some(seen) if seen.text == text => {
                 seen.stamp = stamp;
+                seen.error = error;
                 Arc::clone(&seen.value)
             }
             _ => {
@@ -164,11 +257,26 @@ impl<T> Watched<T> {
                     at: now,
                     stamp,
                     text,
+                    error,
                     value: Arc::clone(&value),
                 });
                 value
             }
         }
+    }
+
+    /// Why the file could not be read the last time.
+    fn notice(&self) -> Option<String> {
+        let seen = self.seen();
+        let error = seen.as_ref()?.error.as_ref()?;
+        Some(format!(
+            "{}: {error}: taken as empty",
+            printable(&self.path)
+        ))
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Option<Seen<T>>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -279,7 +387,7 @@ mod tests {
         let place = Place::new(Duration::ZERO);
         fs::create_dir(place.dir.path().join("file")).unwrap();
         assert_eq!(place.get(), lines(""));
-        let endless = Watched::new("/dev/zero".into(), Duration::ZERO, lines);
+        let endless = Watched::new("/dev/zero", Duration::ZERO, lines);
         assert_eq!(endless.get().to_vec(), lines(""));
         let pipe = place.dir.path().join("pipe");
         nix_pipe(&pipe);
@@ -290,6 +398,34 @@ mod tests {
     fn nix_pipe(path: &Path) {
         let made = std::process::Command::new("mkfifo").arg(path).status();
         assert!(made.unwrap().success());
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_files_is_reported_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::create_dir(path("hosts")).unwrap();
+        fs::write(path("nsswitch.conf"), "hosts: files mdns dns myhostname\n").unwrap();
+        let files = SystemFiles::new(path("resolv.conf"), path("hosts"), path("nsswitch.conf"))
+            .recheck(Duration::ZERO);
+        let place = dir.path().display();
+        assert_eq!(
+            files.take_notices(),
+            [
+                format!("{place}/hosts: not a regular file: taken as empty"),
+                format!(
+                    "{place}/nsswitch.conf: hosts: only files and dns are asked, not mdns, myhostname"
+                ),
+            ]
+        );
+        assert!(files.take_notices().is_empty());
+        fs::write(path("nsswitch.conf"), "hosts: files ldap\n").unwrap();
+        assert_eq!(
+            files.take_notices(),
+            [format!(
+                "{place}/nsswitch.conf: hosts: only files and dns are asked, not ldap"
+            )]
+        );
     }
 
     #[test]

@@ -16,11 +16,14 @@
 
 mod fault;
 mod files;
+mod host;
 mod hosts;
 mod message;
 mod name_server;
+mod nsswitch;
 mod plan;
 pub mod regular_file;
+mod report;
 mod resolv_conf;
 mod resolver;
 mod search;
@@ -35,9 +38,11 @@ mod tls;
 
 pub use fault::ServerFault;
 pub use files::SystemFiles;
+pub use host::{Families, HostAnswers, HostLookup, HostQuery};
 pub use name_server::{NameServer, NameServerError};
-pub use resolv_conf::search_domain;
-pub use resolver::{Lookup, Resolver};
+pub use report::{Lookup, Report};
+pub use resolv_conf::{Environment, search_domain};
+pub use resolver::Resolver;
 pub use settings::{Namespace, Settings, Transport};
 
 /// Whether this build can do DNS over TLS ([`Transport::Tls`]).

@@ -13,6 +13,10 @@ use crate::settings::{Settings, Transport};
 
 const DEFAULT_IDLE: Duration = Duration::from_secs(30);
 
+/// How long a name of the search list has that is asked before the one in
+/// force: it may have come into being, and rarely has.
+const BRIEF: Duration = Duration::from_secs(1);
+
 /// No timeout is shorter or longer.
 const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -24,7 +28,12 @@ pub(crate) struct Plan {
     pub(crate) servers: Servers,
     pub(crate) search: Vec<String>,
     pub(crate) ndots: u8,
-    pub(crate) budget: QueryBudget,
+    /// For each question of a lookup.
+    budget: QueryBudget,
+    /// How long a lookup may take in all.
+    total: Option<Duration>,
+    /// Ask for AAAA records at all.
+    pub(crate) aaaa: bool,
     options: ServerOptions,
 }
 
@@ -52,14 +61,16 @@ impl Plan {
             [] => conf.servers,
             own => own.to_vec(),
         };
-        let timeout = settings
+        let attempts = u32::from(conf.attempts.max(1));
+        let total = settings
             .timeout
-            .unwrap_or(conf.timeout)
-            .clamp(MIN_TIMEOUT, MAX_TIMEOUT);
-        let mut transports = settings.transports.clone();
-        if conf.use_vc && transports == Settings::default().transports {
-            transports = vec![Transport::Tcp];
-        }
+            .map(|total| total.clamp(MIN_TIMEOUT, MAX_TIMEOUT));
+        let timeout = total.map_or(conf.timeout, |total| total / attempts);
+        let transports = match settings.transports.as_slice() {
+            [] if conf.use_vc => vec![Transport::Tcp],
+            [] => vec![Transport::Udp, Transport::Tcp],
+            own => own.to_vec(),
+        };
         let options = ServerOptions {
             transports,
             timeout,
@@ -86,12 +97,35 @@ impl Plan {
                 own => own.to_vec(),
             },
             ndots: conf.ndots,
-            budget: QueryBudget {
-                timeout,
-                attempts: conf.attempts.into(),
-            },
+            budget: QueryBudget { timeout, attempts },
+            total,
+            aaaa: !conf.no_aaaa,
             options,
         }
+    }
+
+    /// What a question may take of a lookup that began `since` ago and has
+    /// `left` of `all` candidates to ask, this one among them. None takes the
+    /// time of those behind it. With `brief`, a candidate that does not answer
+    /// soon is passed over.
+    pub(crate) fn budget(
+        &self,
+        since: Duration,
+        left: usize,
+        all: usize,
+        brief: bool,
+    ) -> QueryBudget {
+        let share = |time: Duration, of: usize| time / u32::try_from(of).unwrap_or(u32::MAX).max(1);
+        let mut budget = self.budget;
+        if let Some(total) = self.total {
+            // A wait for a free slot is no reason to ask nobody.
+            let remaining = share(total.saturating_sub(since), left);
+            budget = budget.within(remaining.max(share(total, all)));
+        }
+        if brief {
+            budget = budget.within(BRIEF);
+        }
+        budget
     }
 
     /// Whether it was made from this state of the system.
@@ -100,5 +134,54 @@ impl Plan {
             (Some(from), Some(conf)) => Arc::ptr_eq(from, conf),
             (from, conf) => from.is_none() && conf.is_none(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(settings: &Settings, conf: ResolvConf) -> Plan {
+        Plan::new(
+            settings,
+            &SystemFiles::default(),
+            Some(Arc::new(conf)),
+            None,
+        )
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn without_a_time_out_of_the_settings_each_candidate_has_that_of_the_system() {
+        let plan = plan(&Settings::default(), ResolvConf::default());
+        for left in 1..4 {
+            let budget = plan.budget(seconds(1000), left, 4, false);
+            assert_eq!((budget.timeout, budget.attempts), (seconds(5), 2));
+        }
+        assert_eq!(plan.budget(seconds(0), 2, 4, true).total(), seconds(1));
+    }
+
+    #[test]
+    fn the_time_out_of_the_settings_is_for_all_candidates_together() {
+        let settings = Settings {
+            timeout: Some(seconds(8)),
+            ..Settings::default()
+        };
+        let plan = plan(&settings, ResolvConf::default());
+        let total = |since, left| plan.budget(seconds(since), left, 4, false).total();
+        assert_eq!(plan.budget(seconds(0), 1, 1, false).total(), seconds(8));
+        assert_eq!(plan.budget(seconds(0), 1, 1, false).timeout, seconds(4));
+        // All silent: each its quarter.
+        assert_eq!(total(0, 4), seconds(2));
+        assert_eq!(total(2, 3), seconds(2));
+        assert_eq!(total(6, 1), seconds(2));
+        // What the first ones do not need, the others have.
+        assert_eq!(total(0, 2), seconds(4));
+        assert_eq!(total(0, 1), seconds(8));
+        // The wait for a free slot took all of it.
+        assert_eq!(total(100, 1), seconds(2));
     }
 }

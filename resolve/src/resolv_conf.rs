@@ -38,6 +38,8 @@ pub(crate) struct ResolvConf {
     pub(crate) rotate: bool,
     /// Ask over TCP only.
     pub(crate) use_vc: bool,
+    /// Do not ask for IPv6 addresses.
+    pub(crate) no_aaaa: bool,
 }
 
 /// The configuration of a machine without a file: a server on the machine
@@ -52,6 +54,27 @@ impl Default for ResolvConf {
             attempts: 2,
             rotate: false,
             use_vc: false,
+            no_aaaa: false,
+        }
+    }
+}
+
+/// What environment variables say about the resolver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// `LOCALDOMAIN`: domains of the search list, with blanks between them.
+    pub local_domain: Option<String>,
+    /// `RES_OPTIONS`: options as in `resolv.conf`, with blanks between them.
+    pub options: Option<String>,
+}
+
+impl Environment {
+    /// The variables of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self {
+            local_domain: std::env::var("LOCALDOMAIN").ok(),
+            options: std::env::var("RES_OPTIONS").ok(),
         }
     }
 }
@@ -96,6 +119,22 @@ impl ResolvConf {
         conf
     }
 
+    /// Applies the environment variables of the C library: a search list
+    /// (`LOCALDOMAIN`) that takes the place of the file's, and options
+    /// (`RES_OPTIONS`) on top of the file's.
+    #[must_use]
+    pub(crate) fn with_environment(mut self, environment: &Environment) -> Self {
+        if let Some(domains) = &environment.local_domain {
+            self.set_search(domains.split_ascii_whitespace());
+        }
+        if let Some(options) = &environment.options {
+            for option in options.split_ascii_whitespace() {
+                self.set_option(option);
+            }
+        }
+        self
+    }
+
     fn add_server(&mut self, word: Option<&str>) {
         // A comment may follow at once, and is no name for TLS here.
         let server = word
@@ -131,6 +170,7 @@ impl ResolvConf {
             ("attempts", Some(value)) => self.attempts = value.clamp(1, MAX_ATTEMPTS),
             ("rotate", None) => self.rotate = true,
             ("use-vc", None) => self.use_vc = true,
+            ("no-aaaa", None) => self.no_aaaa = true,
             // `edns0`, `trust-ad` and the like say nothing about names.
             _ => {}
         }

@@ -1,52 +1,35 @@
 //! Answers one question at a time: hosts file, search list, servers.
 
+use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::hosts::Hosts;
-use crate::search::{Search, SearchAnswer, SearchOutcome, search_candidates};
+use dynamic_core::address::is_endpoint;
 use dynamic_core::answer::{Addresses, Failure, Family, FamilyAnswer, HostAnswer, SrvAnswer};
 use hickory_proto::rr::{Name, RData, RecordType};
-use tokio::time::{timeout, timeout_at};
+use tokio::time::Instant;
 
 use crate::fault::ServerFault;
 use crate::files::SystemFiles;
+use crate::host::{Families, FirstAnswer, HostAnswers, HostLookup, HostQuery, of_family};
+use crate::hosts::Hosts;
 use crate::message::{self, Chain, Step};
+use crate::nsswitch::HostSources;
 use crate::plan::Plan;
+use crate::report::{Lookup, Report};
+use crate::search::{Search, SearchAnswer, SearchOutcome, search_candidates};
+use crate::servers::QueryBudget;
 use crate::settings::{Namespace, Settings};
-use crate::slots::Slots;
+use crate::slots::{Slot, Slots};
 
 /// How many questions are under way where the settings do not say: each takes
 /// a file descriptor or two.
 const DEFAULT_OUTSTANDING: usize = 256;
 
-/// How long one family is waited for when the other has addresses.
-const GRACE: Duration = Duration::from_secs(3);
-
-/// What a lookup came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lookup<A> {
-    /// The answer.
-    pub answer: A,
-    /// The full name that it is for, without a trailing dot: the name asked
-    /// for, with a domain of the search list where one was added.
-    pub name: String,
-    /// Servers that did not answer on the way; there may be some beside a good
-    /// answer.
-    pub faults: Vec<ServerFault>,
-}
-
-impl<A> Lookup<A> {
-    fn without_query(name: &str, answer: A) -> Self {
-        Self {
-            answer,
-            name: name.to_owned(),
-            faults: Vec::new(),
-        }
-    }
-}
+/// How long [`Resolver::host`] waits for one family when the other has
+/// addresses.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Answers questions as the settings say. Clones share limits, connections and
 /// what is known of the servers.
@@ -85,222 +68,367 @@ impl Resolver {
         }
     }
 
-    /// The addresses of a host.
-    ///
-    /// `name`: as [`dynamic_core::name::parse`] returns it, no address.
-    /// `absolute`: it is complete, and no search list applies.
+    /// Looks up the addresses of a host.
     ///
     /// Both families are asked at the same time, and each has an answer of its
-    /// own. An answer takes at most attempts × timeout for each name of the
-    /// search list that is tried, from when a slot is free on.
-    pub async fn host(&self, name: &str, absolute: bool) -> Lookup<HostAnswer> {
-        if is_localhost(name) {
-            return self.shared.localhost(name);
-        }
-        let mut lookup = Lookup::without_query(name, nothing(Failure::NoServers));
-        for (index, namespace) in self.shared.settings.namespaces.iter().enumerate() {
-            let next = match namespace {
-                Namespace::LocalNames => self.shared.local(name),
-                Namespace::Dns => self.shared.search(name, absolute).await,
-            };
-            // What the hosts file does not have says less than what DNS says.
-            let first = index == 0 || *namespace == Namespace::Dns;
-            if first || next.answer.outcome() == SearchOutcome::Found {
-                let faults = std::mem::take(&mut lookup.faults);
-                lookup = next;
-                lookup.faults.extend(faults);
-            }
-            if lookup.answer.outcome() == SearchOutcome::Found {
-                break;
-            }
-        }
-        lookup
+    /// own, which comes as soon as it is of use. A lookup takes at most the
+    /// time-out of the settings; without one, at most attempts × timeout of
+    /// `resolv.conf` for each name of the search list that is tried. The time
+    /// counts from when a slot is free on.
+    pub fn lookup_host(&self, query: HostQuery) -> HostLookup {
+        let shared = Arc::clone(&self.shared);
+        HostLookup::new(async move { shared.host(&query).await })
+    }
+
+    /// The addresses of a host, both families at once. One that is slower than
+    /// the other by more than 3 s is a time-out. The arguments are those of a
+    /// [`HostQuery`].
+    pub async fn host(
+        &self,
+        name: &str,
+        absolute: bool,
+        in_force: Option<&str>,
+    ) -> Lookup<HostAnswer> {
+        let query = HostQuery {
+            name: name.to_owned(),
+            absolute,
+            families: Families::Both,
+            in_force: in_force.map(str::to_owned),
+        };
+        self.lookup_host(query).both_within(PATIENCE).await
     }
 
     /// The targets of a service (RFC 2782), which the hosts file knows nothing
-    /// of. Otherwise as [`host`](Self::host).
-    pub async fn srv(&self, name: &str, absolute: bool) -> Lookup<Result<SrvAnswer, Failure>> {
-        let settings = &self.shared.settings;
-        if is_localhost(name) || !settings.namespaces.contains(&Namespace::Dns) {
-            return Lookup::without_query(name, Err(Failure::NxDomain));
-        }
-        self.shared.search(name, absolute).await
-    }
-}
-
-/// What can be looked for in DNS.
-trait DnsLookup: SearchAnswer + Send {
-    fn failed(failure: Failure) -> Self;
-
-    /// Asks for one full name.
-    fn ask(
-        shared: &Shared,
-        plan: &Plan,
+    /// of. The arguments and the time are as in
+    /// [`lookup_host`](Self::lookup_host).
+    pub async fn srv(
+        &self,
         name: &str,
-        faults: &mut Vec<ServerFault>,
+        absolute: bool,
+        in_force: Option<&str>,
+    ) -> Lookup<Result<SrvAnswer, Failure>> {
+        if is_localhost(name) || !self.shared.namespaces().contains(&Namespace::Dns) {
+            return Lookup {
+                answer: Err(Failure::NxDomain),
+                report: Report::new(name, name),
+            };
+        }
+        let slot = self.shared.slot(name).await;
+        let plan = self.shared.plan();
+        let candidates = search_candidates(name, absolute, &plan.search, plan.ndots);
+        let lookup: Lookup<Result<SrvAnswer, Failure>> =
+            self.shared.search(&plan, name, candidates, in_force).await;
+        self.shared.note(name, &lookup.report);
+        drop(slot);
+        lookup
+    }
+}
+
+/// What can be looked up in DNS, for one full name.
+trait DnsLookup: SearchAnswer + Sized + Send {
+    fn failed(report: Report, failure: Failure) -> Self;
+
+    /// Asks for the name of the report.
+    fn ask(
+        shared: &Arc<Shared>,
+        plan: &Arc<Plan>,
+        report: Report,
+        budget: QueryBudget,
     ) -> impl Future<Output = Self> + Send;
+
+    fn report(&mut self) -> &mut Report;
 }
 
-impl DnsLookup for HostAnswer {
-    fn failed(failure: Failure) -> Self {
-        nothing(failure)
-    }
-
-    async fn ask(shared: &Shared, plan: &Plan, name: &str, faults: &mut Vec<ServerFault>) -> Self {
-        let mut more = Vec::new();
-        let (v4, v6) = {
-            let mut v4 = pin!(shared.addresses(plan, name, Family::V4, faults));
-            let mut v6 = pin!(shared.addresses(plan, name, Family::V6, &mut more));
-            tokio::select! {
-                first = &mut v4 => {
-                    let second = slower(&first, v6).await;
-                    (first, second)
-                }
-                first = &mut v6 => {
-                    let second = slower(&first, v4).await;
-                    (second, first)
-                }
-            }
-        };
-        faults.append(&mut more);
-        Self { v4, v6 }
-    }
-}
-
-/// The answer of the family that is slower: with addresses of the other one at
-/// hand it is not waited for long, as whoever waits can be served.
-async fn slower(other: &FamilyAnswer, answer: impl Future<Output = FamilyAnswer>) -> FamilyAnswer {
-    if other.outcome() != SearchOutcome::Found {
-        return answer.await;
-    }
-    timeout(GRACE, answer)
-        .await
-        .unwrap_or(Err(Failure::Timeout))
-}
-
-impl DnsLookup for Result<SrvAnswer, Failure> {
-    fn failed(failure: Failure) -> Self {
-        Err(failure)
-    }
-
-    async fn ask(shared: &Shared, plan: &Plan, name: &str, faults: &mut Vec<ServerFault>) -> Self {
-        let (records, ttl) = shared
-            .question(plan, name, RecordType::SRV, message::service, faults)
-            .await?;
-        Ok(SrvAnswer {
-            records,
-            ttl: Some(ttl),
+impl DnsLookup for FirstAnswer {
+    fn failed(report: Report, failure: Failure) -> Self {
+        Self::only(Lookup {
+            answer: HostAnswers::failed(Families::Both, failure),
+            report,
         })
+    }
+
+    fn ask(
+        shared: &Arc<Shared>,
+        plan: &Arc<Plan>,
+        report: Report,
+        budget: QueryBudget,
+    ) -> impl Future<Output = Self> + Send {
+        let family = |family| {
+            Box::pin(Arc::clone(shared).family(Arc::clone(plan), report.clone(), family, budget))
+        };
+        Self::of(family(Family::V4), family(Family::V6))
+    }
+
+    fn report(&mut self) -> &mut Report {
+        &mut self.lookup.report
+    }
+}
+
+impl SearchAnswer for Lookup<Result<SrvAnswer, Failure>> {
+    fn outcome(&self) -> SearchOutcome {
+        self.answer.outcome()
+    }
+}
+
+impl DnsLookup for Lookup<Result<SrvAnswer, Failure>> {
+    fn failed(report: Report, failure: Failure) -> Self {
+        Self {
+            answer: Err(failure),
+            report,
+        }
+    }
+
+    async fn ask(
+        shared: &Arc<Shared>,
+        plan: &Arc<Plan>,
+        mut report: Report,
+        budget: QueryBudget,
+    ) -> Self {
+        let answer = shared
+            .question(plan, RecordType::SRV, message::service, budget, &mut report)
+            .await
+            .map(|(records, ttl)| SrvAnswer {
+                records,
+                ttl: Some(ttl),
+            });
+        Self { answer, report }
+    }
+
+    fn report(&mut self) -> &mut Report {
+        &mut self.report
     }
 }
 
 impl Shared {
-    fn local(&self, name: &str) -> Lookup<HostAnswer> {
-        let answer = match self.files.hosts().lookup(name) {
-            Some(addresses) => split(addresses),
-            None => nothing(Failure::NxDomain),
-        };
-        Lookup::without_query(name, answer)
+    async fn host(self: Arc<Self>, query: &HostQuery) -> FirstAnswer {
+        if is_localhost(&query.name) {
+            return FirstAnswer::only(self.localhost(query));
+        }
+        let mut dns: Option<FirstAnswer> = None;
+        for namespace in self.namespaces() {
+            match namespace {
+                Namespace::LocalNames => {
+                    if let Some(mut lookup) = self.local(query) {
+                        if let Some(dns) = dns {
+                            lookup.report.passed_over = dns.lookup.report.faults;
+                        }
+                        return FirstAnswer::only(lookup);
+                    }
+                }
+                Namespace::Dns => {
+                    let first = self.search_host(query).await;
+                    if first.outcome() == SearchOutcome::Found {
+                        return first;
+                    }
+                    dns = Some(first);
+                }
+            }
+        }
+        // What the hosts file does not have says less than what DNS says.
+        dns.unwrap_or_else(|| {
+            FirstAnswer::only(Lookup {
+                answer: HostAnswers::failed(query.families, Failure::NxDomain),
+                report: Report::new(&query.name, &query.name),
+            })
+        })
+    }
+
+    /// Where to look, in this order.
+    fn namespaces(&self) -> Vec<Namespace> {
+        match self.settings.namespaces.as_slice() {
+            [] if self.settings.from_os => self.files.nsswitch().order.clone(),
+            [] => HostSources::default().order,
+            own => own.to_vec(),
+        }
+    }
+
+    /// What the hosts file has for a name. A name that is there is not looked
+    /// for anywhere else: one with an address that reaches nothing is blocked.
+    fn local(&self, query: &HostQuery) -> Option<Lookup<HostAnswers>> {
+        let addresses = self.files.hosts().lookup(&query.name)?;
+        Some(without_query(query, addresses))
     }
 
     /// RFC 6761, section 6.3: these names are never asked for.
-    fn localhost(&self, name: &str) -> Lookup<HostAnswer> {
-        let hosts = if self.settings.namespaces.contains(&Namespace::LocalNames) {
+    fn localhost(&self, query: &HostQuery) -> Lookup<HostAnswers> {
+        let hosts = if self.namespaces().contains(&Namespace::LocalNames) {
             self.files.hosts()
         } else {
             Arc::new(Hosts::default())
         };
-        let addresses = hosts.lookup(name).unwrap_or_else(|| {
+        let addresses = hosts.lookup(&query.name).unwrap_or_else(|| {
             vec![
                 IpAddr::V4(Ipv4Addr::LOCALHOST),
                 IpAddr::V6(Ipv6Addr::LOCALHOST),
             ]
         });
-        Lookup::without_query(name, split(addresses))
+        without_query(query, addresses)
+    }
+
+    async fn search_host(self: &Arc<Self>, query: &HostQuery) -> FirstAnswer {
+        let name = query.name.as_str();
+        let slot = self.slot(name).await;
+        let plan = self.plan();
+        let candidates = search_candidates(name, query.absolute, &plan.search, plan.ndots);
+        let in_force = query.in_force.as_deref();
+        let mut first = match self.ask_one(&plan, query, &candidates).await {
+            Some(lookup) => FirstAnswer::only(lookup),
+            None => self.search(&plan, name, candidates, in_force).await,
+        };
+        self.note(name, &first.lookup.report);
+        first.rest = first.rest.map(|rest| {
+            let (shared, name) = (Arc::clone(self), name.to_owned());
+            let rest: crate::host::Boxed<_> = Box::pin(async move {
+                let lookup = rest.await;
+                shared.note(&name, &lookup.report);
+                drop(slot);
+                lookup
+            });
+            rest
+        });
+        first
+    }
+
+    /// Asks for one family, where that is what is wanted and where its full
+    /// name is known. `None` is a reason to ask for both.
+    async fn ask_one(
+        self: &Arc<Self>,
+        plan: &Arc<Plan>,
+        query: &HostQuery,
+        candidates: &[String],
+    ) -> Option<Lookup<HostAnswers>> {
+        let Families::Only(family) = query.families else {
+            return None;
+        };
+        let full = match candidates {
+            [only] => only,
+            several => several
+                .iter()
+                .find(|candidate| Some(*candidate) == query.in_force.as_ref())?,
+        };
+        let report = Report::new(&query.name, full);
+        let budget = plan.budget(Duration::ZERO, 1, 1, false);
+        let lookup = Arc::clone(self)
+            .family(Arc::clone(plan), report, family, budget)
+            .await;
+        // The name is gone: another one may have taken its place.
+        let searches = lookup.answer.outcome() == SearchOutcome::NxDomain && candidates.len() > 1;
+        (!searches).then(|| of_family(family, lookup))
     }
 
     /// Asks for one candidate of the search list after the other.
-    async fn search<A: DnsLookup>(&self, name: &str, absolute: bool) -> Lookup<A> {
-        let _slot = match &self.parallel {
-            Some(slots) => Some(slots.take(name).await),
-            None => None,
-        };
-        let plan = self.plan();
-        let mut faults = Vec::new();
-        let mut search = Search::new(search_candidates(name, absolute, &plan.search, plan.ndots));
-        while let Some(candidate) = search.ask().map(str::to_owned) {
-            let answer = A::ask(self, &plan, &candidate, &mut faults).await;
+    async fn search<A: DnsLookup>(
+        self: &Arc<Self>,
+        plan: &Arc<Plan>,
+        name: &str,
+        candidates: Vec<String>,
+        in_force: Option<&str>,
+    ) -> A {
+        let since = Instant::now();
+        let all = candidates.len();
+        let mut faults: Vec<ServerFault> = Vec::new();
+        let mut search = Search::new(candidates, in_force);
+        while let Some(candidate) = search.ask() {
+            let report = Report::new(name, candidate);
+            let brief = search.is_before_in_force();
+            let budget = plan.budget(since.elapsed(), search.left(), all, brief);
+            let mut answer = A::ask(self, plan, report, budget).await;
+            faults.extend(answer.report().faults.iter().cloned());
             search.answer(answer);
         }
         // No candidate: the name is too long to exist.
-        let (full, answer) = search
-            .into_outcome()
-            .unwrap_or_else(|| (name.to_owned(), A::failed(Failure::NxDomain)));
-        if let Some(slots) = &self.parallel {
-            slots.note(
-                name,
-                faults.iter().any(|fault| fault.failure == Failure::Timeout),
-            );
-        }
-        Lookup {
-            answer,
-            name: full,
-            faults,
-        }
+        let mut answer = search.into_outcome().map_or_else(
+            || A::failed(Report::new(name, name), Failure::NxDomain),
+            |(_, answer)| answer,
+        );
+        let report = answer.report();
+        faults.retain(|fault| !report.faults.contains(fault));
+        report.passed_over = faults;
+        answer
     }
 
-    async fn addresses(
-        &self,
-        plan: &Plan,
-        name: &str,
+    async fn family(
+        self: Arc<Self>,
+        plan: Arc<Plan>,
+        mut report: Report,
         family: Family,
-        faults: &mut Vec<ServerFault>,
-    ) -> FamilyAnswer {
+        budget: QueryBudget,
+    ) -> Lookup<FamilyAnswer> {
         let record = match family {
             Family::V4 => RecordType::A,
-            Family::V6 => RecordType::AAAA,
+            Family::V6 if plan.aaaa => RecordType::AAAA,
+            Family::V6 => {
+                return Lookup {
+                    answer: Err(Failure::NoData),
+                    report,
+                };
+            }
         };
-        let (addresses, ttl) = self
-            .question(plan, name, record, message::address, faults)
-            .await?;
-        Ok(Addresses {
-            addresses,
-            ttl: Some(ttl),
-        })
+        let answer = self
+            .question(&plan, record, message::address, budget, &mut report)
+            .await
+            .and_then(|(addresses, ttl)| {
+                let (usable, dropped) = addresses.into_iter().partition(|it| is_endpoint(*it));
+                report.dropped = dropped;
+                usable_addresses(usable, Some(ttl))
+            });
+        Lookup { answer, report }
     }
 
     /// Asks one question, and follows where it leads.
     async fn question<T>(
         &self,
         plan: &Plan,
-        name: &str,
         record: RecordType,
         pick: fn(&RData) -> Option<T>,
-        faults: &mut Vec<ServerFault>,
+        budget: QueryBudget,
+        report: &mut Report,
     ) -> Result<(Vec<T>, Duration), Failure> {
+        let name = report.name.as_str();
         let Ok(mut full) = Name::from_labels(name.split('.').map(str::as_bytes)) else {
             return Err(Failure::NxDomain);
         };
         full.set_fqdn(true);
         let _slot = self.outstanding.take(name).await;
-        let deadline = plan.budget.deadline();
+        let deadline = Instant::now() + budget.total();
         let mut chain = Chain::new(full, record, self.settings.follow_redirects);
-        let answered = timeout_at(deadline + plan.budget.timeout, async {
-            loop {
-                let message = plan
-                    .servers
-                    .ask(chain.query(), plan.budget, deadline, faults)
-                    .await?;
-                if let Step::Found(records) = chain.read(&message, pick)? {
-                    return Ok(records);
-                }
+        let answered = loop {
+            let answered = plan
+                .servers
+                .ask(chain.query(), budget, deadline, &mut report.faults)
+                .await;
+            let (failure, server) = match answered {
+                Err(error) => (error.failure, error.server),
+                Ok(answered) => match chain.read(&answered.message, pick) {
+                    Ok(Step::Found(records)) => break Ok(records),
+                    Ok(Step::Again) => continue,
+                    Err(failure) => (failure, answered.server),
+                },
+            };
+            if let Some(server) = server {
+                let fault = ServerFault::new(server, chain.query(), &failure.into());
+                report.decisive.push(fault);
             }
-        })
-        .await
-        .unwrap_or(Err(Failure::Timeout));
+            break Err(failure);
+        };
         self.outstanding
             .note(name, matches!(answered, Err(Failure::Timeout)));
         answered.map(|records| (records, chain.ttl()))
+    }
+
+    async fn slot(&self, name: &str) -> Option<Slot> {
+        match &self.parallel {
+            Some(slots) => Some(slots.take(name).await),
+            None => None,
+        }
+    }
+
+    /// Remembers whether a name got no answer.
+    fn note(&self, name: &str, report: &Report) {
+        if let Some(slots) = &self.parallel {
+            let mut faults = report.faults.iter().chain(&report.passed_over);
+            slots.note(name, faults.any(|fault| fault.failure == Failure::Timeout));
+        }
     }
 
     /// The plan in force. Servers that stay keep their connections and what is
@@ -329,30 +457,23 @@ fn is_localhost(name: &str) -> bool {
     last.eq_ignore_ascii_case("localhost")
 }
 
-fn nothing(failure: Failure) -> HostAnswer {
-    HostAnswer {
-        v4: Err(failure),
-        v6: Err(failure),
-    }
+/// An answer without a TTL, from a list of addresses.
+fn without_query(query: &HostQuery, addresses: Vec<IpAddr>) -> Lookup<HostAnswers> {
+    let (usable, dropped): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|it| is_endpoint(*it));
+    let mut report = Report::new(&query.name, &query.name);
+    report.dropped = dropped;
+    let answer = HostAnswers::from_fn(query.families, |family| {
+        let of_family = usable.iter().filter(|it| Family::of(**it) == family);
+        usable_addresses(of_family.copied().collect(), None)
+    });
+    Lookup { answer, report }
 }
 
-/// Addresses that come without a TTL, by family.
-fn split(addresses: Vec<IpAddr>) -> HostAnswer {
-    let (v4, v6): (Vec<_>, Vec<_>) = addresses
-        .into_iter()
-        .partition(|address| Family::of(*address) == Family::V4);
-    let family = |addresses: Vec<IpAddr>| {
-        if addresses.is_empty() {
-            Err(Failure::NoData)
-        } else {
-            Ok(Addresses {
-                addresses,
-                ttl: None,
-            })
-        }
-    };
-    HostAnswer {
-        v4: family(v4),
-        v6: family(v6),
+fn usable_addresses(addresses: Vec<IpAddr>, ttl: Option<Duration>) -> FamilyAnswer {
+    if addresses.is_empty() {
+        Err(Failure::NoData)
+    } else {
+        Ok(Addresses { addresses, ttl })
     }
 }

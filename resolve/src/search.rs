@@ -1,7 +1,7 @@
 //! The search list: which full names a name stands for, and which of their
 //! answers counts.
 
-use dynamic_core::answer::{Failure, FamilyAnswer, HostAnswer, SrvAnswer};
+use dynamic_core::answer::{Failure, FamilyAnswer, SrvAnswer};
 use dynamic_core::name::MAX_NAME;
 
 /// The full names that a name stands for, in the order in which they are
@@ -40,18 +40,17 @@ pub(crate) fn search_candidates(
     candidates
 }
 
-/// What an answer means for the rest of the search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What an answer means for the rest of the search; a greater one counts more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SearchOutcome {
-    /// There is something to use: stop.
-    Found,
-    /// The name exists and has nothing of the kind: go on.
-    NoData,
-    /// The name does not exist: go on.
+    /// The name does not exist.
     NxDomain,
-    /// It is not known what the name has: stop, since the answer for another
-    /// name must not take its place.
+    /// The name exists and has nothing of the kind.
+    NoData,
+    /// It is not known what the name has.
     Unknown,
+    /// There is something to use.
+    Found,
 }
 
 impl From<Failure> for SearchOutcome {
@@ -90,18 +89,6 @@ impl SearchAnswer for FamilyAnswer {
     }
 }
 
-/// One family's addresses are enough; one family's negative answer is not.
-impl SearchAnswer for HostAnswer {
-    fn outcome(&self) -> SearchOutcome {
-        match (self.v4.outcome(), self.v6.outcome()) {
-            (SearchOutcome::Found, _) | (_, SearchOutcome::Found) => SearchOutcome::Found,
-            (SearchOutcome::Unknown, _) | (_, SearchOutcome::Unknown) => SearchOutcome::Unknown,
-            (SearchOutcome::NoData, _) | (_, SearchOutcome::NoData) => SearchOutcome::NoData,
-            (SearchOutcome::NxDomain, SearchOutcome::NxDomain) => SearchOutcome::NxDomain,
-        }
-    }
-}
-
 impl SearchAnswer for Result<SrvAnswer, Failure> {
     fn outcome(&self) -> SearchOutcome {
         match self {
@@ -114,27 +101,38 @@ impl SearchAnswer for Result<SrvAnswer, Failure> {
 
 /// A search through candidates, one answer after the other.
 ///
-/// It ends at the first candidate with something to use, or whose state is not
-/// known. The C library goes on after a server's failure; here that would let
-/// another name's addresses take the place of good ones, or its NXDOMAIN hide
-/// the failure. Where no candidate has anything, the first one that exists
-/// gives the answer (NODATA), else the first one (NXDOMAIN).
+/// It ends at the first candidate with something to use. A candidate whose
+/// state is not known is passed over, as the C library does it: a domain whose
+/// servers fail must not hide the names behind it. Where addresses are in
+/// force, the candidate that gave them is not passed over: another name's
+/// addresses must not take the place of good ones.
+///
+/// Where no candidate has anything, the one in force decides if its state is
+/// not known, else the first one that is not known, else the first one that
+/// exists, else the first one.
 #[derive(Clone, Debug)]
 pub(crate) struct Search<A> {
     candidates: std::vec::IntoIter<String>,
     asked: Option<String>,
+    in_force: Option<String>,
     outcome: Option<(SearchOutcome, String, A)>,
 }
 
 impl<A: SearchAnswer> Search<A> {
-    /// A search through the names of [`search_candidates`].
+    /// A search through the names of [`search_candidates`]; `in_force` is the
+    /// one that gave the addresses in force.
     #[must_use]
-    pub(crate) fn new(candidates: Vec<String>) -> Self {
+    pub(crate) fn new(candidates: Vec<String>, in_force: Option<&str>) -> Self {
+        let in_force = candidates
+            .iter()
+            .find(|candidate| in_force == Some(candidate.as_str()))
+            .cloned();
         let mut candidates = candidates.into_iter();
         let asked = candidates.next();
         Self {
             candidates,
             asked,
+            in_force,
             outcome: None,
         }
     }
@@ -145,6 +143,21 @@ impl<A: SearchAnswer> Search<A> {
         self.asked.as_deref()
     }
 
+    /// How many candidates are left, the one to ask now among them.
+    #[must_use]
+    pub(crate) fn left(&self) -> usize {
+        self.candidates.len() + usize::from(self.asked.is_some())
+    }
+
+    /// Whether the candidate in force comes later.
+    #[must_use]
+    pub(crate) fn is_before_in_force(&self) -> bool {
+        self.candidates
+            .as_slice()
+            .iter()
+            .any(|candidate| Some(candidate) == self.in_force.as_ref())
+    }
+
     /// Takes the answer for the name of [`ask`](Self::ask). Does nothing when
     /// the search is over.
     pub(crate) fn answer(&mut self, answer: A) {
@@ -152,15 +165,16 @@ impl<A: SearchAnswer> Search<A> {
             return;
         };
         let outcome = answer.outcome();
-        if matches!(outcome, SearchOutcome::NoData | SearchOutcome::NxDomain) {
+        let decides = match outcome {
+            SearchOutcome::Found => true,
+            SearchOutcome::Unknown => self.in_force.as_ref() == Some(&asked),
+            SearchOutcome::NoData | SearchOutcome::NxDomain => false,
+        };
+        if !decides {
             self.asked = self.candidates.next();
         }
-        let better = match &self.outcome {
-            None => true,
-            Some((SearchOutcome::NxDomain, ..)) => outcome != SearchOutcome::NxDomain,
-            Some(_) => matches!(outcome, SearchOutcome::Found | SearchOutcome::Unknown),
-        };
-        if better {
+        let best = self.outcome.as_ref().map(|(best, ..)| *best);
+        if decides || best.is_none_or(|best| outcome > best) {
             self.outcome = Some((outcome, asked, answer));
         }
     }

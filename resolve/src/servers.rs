@@ -1,6 +1,7 @@
 //! Several servers and one question: whom to ask when, and which answer counts.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -34,9 +35,40 @@ pub(crate) struct QueryBudget {
 }
 
 impl QueryBudget {
-    /// When it is over.
-    pub(crate) fn deadline(self) -> Instant {
-        Instant::now() + self.timeout.saturating_mul(self.attempts)
+    /// How long it is in all.
+    pub(crate) fn total(self) -> Duration {
+        self.timeout.saturating_mul(self.attempts)
+    }
+
+    /// The same number of attempts within at most this time.
+    pub(crate) fn within(self, total: Duration) -> Self {
+        Self {
+            timeout: self.timeout.min(total / self.attempts.max(1)),
+            ..self
+        }
+    }
+}
+
+/// A success.
+pub(crate) struct Answered {
+    pub(crate) message: Message,
+    /// Whose it is.
+    pub(crate) server: Option<SocketAddr>,
+}
+
+/// No success.
+pub(crate) struct NoAnswer {
+    pub(crate) failure: Failure,
+    /// Who decided that; `None` where all servers failed.
+    pub(crate) server: Option<SocketAddr>,
+}
+
+impl From<Failure> for NoAnswer {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            server: None,
+        }
     }
 }
 
@@ -72,7 +104,7 @@ impl Servers {
         budget: QueryBudget,
         deadline: Instant,
         faults: &mut Vec<ServerFault>,
-    ) -> Result<Message, Failure> {
+    ) -> Result<Answered, NoAnswer> {
         let mut calls = self.schedule(budget);
         let mut called: Vec<Call> = Vec::new();
         let mut failed = Failure::NoServers;
@@ -81,7 +113,7 @@ impl Servers {
         let outcome = loop {
             let next = calls.front().map(|call| call.at);
             if in_flight.is_empty() && next.is_none() {
-                break Err(failed);
+                break Err(failed.into());
             }
             tokio::select! {
                 biased;
@@ -90,9 +122,12 @@ impl Servers {
                         called.remove(at);
                     }
                     match result {
-                        Ok(message) => break Ok(message),
+                        Ok(message) => break Ok(Answered { message, server: self.address(index) }),
                         Err(ExchangeError { failure: Failure::NxDomain, .. }) => {
-                            break Err(Failure::NxDomain);
+                            break Err(NoAnswer {
+                                failure: Failure::NxDomain,
+                                server: self.address(index),
+                            });
                         }
                         Err(error) => {
                             let failure = error.failure;
@@ -128,7 +163,7 @@ impl Servers {
                             self.record_fault(faults, index, query, &Failure::Timeout.into());
                         }
                     }
-                    break Err(failed);
+                    break Err(failed.into());
                 }
             }
         };
@@ -180,6 +215,10 @@ impl Servers {
     /// How long a server has before the next one is called as well.
     fn share(&self, budget: QueryBudget) -> Duration {
         budget.timeout / u32::try_from(self.servers.len()).unwrap_or(u32::MAX).max(1)
+    }
+
+    fn address(&self, index: usize) -> Option<SocketAddr> {
+        self.server(index).map(|server| server.address())
     }
 
     fn server(&self, index: usize) -> Option<&Arc<Server>> {

@@ -42,15 +42,18 @@ pub struct Settings {
     pub search: Vec<String>,
     /// The transports, the first one first; the next one is used where a
     /// server does not answer over the one before. TCP right behind UDP is
-    /// the TCP that UDP uses anyway.
+    /// the TCP that UDP uses anyway. None: UDP and TCP, or TCP alone where
+    /// [`from_os`](Self::from_os) and the system's `use-vc` say so.
     ///
     /// A server with a `#name` is asked over TLS alone where TLS is not in
     /// the list.
     pub transports: Vec<Transport>,
     /// Where to look, the first one first; the next one is used where the one
-    /// before has no address.
+    /// before does not have the name. None: as `nsswitch.conf` says with
+    /// [`from_os`](Self::from_os), else the hosts file and then the servers.
     pub namespaces: Vec<Namespace>,
-    /// How long to wait for an answer before the question is asked again.
+    /// How long a lookup may take in all. None: attempts × timeout for each
+    /// name that is tried.
     pub timeout: Option<Duration>,
     /// How long a connection without questions stays open; 0: not at all.
     /// Default 30 s.
@@ -70,8 +73,8 @@ impl Default for Settings {
             from_os: true,
             nameservers: Vec::new(),
             search: Vec::new(),
-            transports: vec![Transport::Udp, Transport::Tcp],
-            namespaces: vec![Namespace::LocalNames, Namespace::Dns],
+            transports: Vec::new(),
+            namespaces: Vec::new(),
             timeout: None,
             idle_timeout: None,
             outstanding: 0,

@@ -1,9 +1,9 @@
 //! A limit on what is under way at the same time.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How many unresponsive names are remembered; with more, all are forgotten.
 const MAX_UNRESPONSIVE: usize = 65_536;
@@ -12,15 +12,15 @@ const MAX_UNRESPONSIVE: usize = 65_536;
 /// that a zone nobody answers for does not hold up the others.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    all: Semaphore,
-    for_unresponsive: Semaphore,
+    all: Arc<Semaphore>,
+    for_unresponsive: Arc<Semaphore>,
     unresponsive: Mutex<HashSet<String>>,
 }
 
 /// A slot, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Slot<'a> {
-    _permits: (Option<SemaphorePermit<'a>>, Option<SemaphorePermit<'a>>),
+pub(crate) struct Slot {
+    _permits: (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>),
 }
 
 impl Slots {
@@ -28,23 +28,26 @@ impl Slots {
     pub(crate) fn new(limit: usize) -> Self {
         let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            all: Semaphore::new(limit),
-            for_unresponsive: Semaphore::new((limit / 2).max(1)),
+            all: Arc::new(Semaphore::new(limit)),
+            for_unresponsive: Arc::new(Semaphore::new((limit / 2).max(1))),
             unresponsive: Mutex::default(),
         }
     }
 
     /// Waits for a slot; first come, first served.
-    pub(crate) async fn take(&self, name: &str) -> Slot<'_> {
+    pub(crate) async fn take(&self, name: &str) -> Slot {
         let unresponsive = self.names().contains(name);
         // The semaphores are never closed.
         let lane = if unresponsive {
-            self.for_unresponsive.acquire().await.ok()
+            Arc::clone(&self.for_unresponsive)
+                .acquire_owned()
+                .await
+                .ok()
         } else {
             None
         };
         Slot {
-            _permits: (self.all.acquire().await.ok(), lane),
+            _permits: (Arc::clone(&self.all).acquire_owned().await.ok(), lane),
         }
     }
 
@@ -74,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    fn taken<'a>(slots: &'a Slots, name: &str) -> Option<Slot<'a>> {
+    fn taken(slots: &Slots, name: &str) -> Option<Slot> {
         slots.take(name).now_or_never()
     }
 

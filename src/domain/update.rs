@@ -1,8 +1,7 @@
 //! An answer arrives: the core says what it changes, and this performs it. On
 //! the resolver thread.
 
-use std::fmt::Write;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use dynamic_core::domain::{
 use dynamic_core::event::{Event, Level};
 use dynamic_core::schedule::Timing;
 use dynamic_core::targets::{Origin, SourceId};
-use dynamic_resolve::ServerFault;
+use dynamic_resolve::Report;
 
 use super::snapshot::Snapshot;
 use super::{Domain, Kind, State};
@@ -41,30 +40,8 @@ pub(crate) struct LookupInfo<'f> {
     pub(crate) at: f64,
     /// A number in 0..1, to spread refreshes.
     pub(crate) jitter: f64,
-    /// Which servers did what instead of answering.
-    pub(crate) faults: &'f [ServerFault],
-}
-
-impl LookupInfo<'_> {
-    /// The servers to blame for a failure, and what is known of it, for the log.
-    fn blame(&self, record: &str) -> String {
-        const MAX_SERVERS: usize = 3;
-        let mut named: Vec<SocketAddr> = Vec::new();
-        let mut text = String::new();
-        for fault in self.faults.iter().filter(|f| f.record == record) {
-            let ServerFault { server, detail, .. } = fault;
-            if named.len() == MAX_SERVERS || named.contains(server) {
-                continue;
-            }
-            text.push_str(if named.is_empty() { " from " } else { ", " });
-            text.push_str(&server.to_string());
-            if !detail.is_empty() {
-                let _ = write!(text, " ({detail})");
-            }
-            named.push(*server);
-        }
-        text
-    }
+    /// Where the answer comes from, and what went wrong on the way.
+    pub(crate) report: &'f Report,
 }
 
 /// The director's ACLs, evaluated with a context.
@@ -127,8 +104,10 @@ impl Domain {
         info: LookupInfo<'_>,
     ) -> Next {
         let mut state = lock(&self.state);
-        let blame = |record: &str| info.blame(record);
-        let learned = state.on_addresses(source, answer, &self.update_rules(), info.jitter, blame);
+        let why = |record: &str, failure| info.report.failure(record, failure);
+        let dropped = &info.report.dropped;
+        let rules = self.update_rules();
+        let learned = state.on_addresses(source, answer, dropped, &rules, info.jitter, why);
         self.take(ctx, &mut state, &learned, info)
     }
 
@@ -140,8 +119,8 @@ impl Domain {
         info: LookupInfo<'_>,
     ) -> Next {
         let mut state = lock(&self.state);
-        let blame = |record: &str| info.blame(record);
-        let learned = state.on_services(answer, &self.update_rules(), info.jitter, blame);
+        let why = |record: &str, failure| info.report.failure(record, failure);
+        let learned = state.on_services(answer, &self.update_rules(), info.jitter, why);
         self.take(ctx, &mut state, &learned, info)
     }
 

@@ -10,7 +10,7 @@ use dynamic_core::agenda::{Agenda, QueryId};
 use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
 use dynamic_core::name::DnsName;
 use dynamic_core::targets::{Origin, SourceId};
-use dynamic_resolve::{Resolver, ServerFault, Settings, SystemFiles};
+use dynamic_resolve::{Environment, Report, Resolver, Settings, SystemFiles};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use litemap::LiteMap;
@@ -112,10 +112,18 @@ impl Answer {
             v6: Err(Failure::Internal),
         })
     }
+
+    /// Whether it has addresses or targets.
+    fn is_good(&self) -> bool {
+        match self {
+            Answer::Host(answer) => answer.v4.is_ok() || answer.v6.is_ok(),
+            Answer::Service(answer) => answer.is_ok(),
+        }
+    }
 }
 
-/// What a lookup came to, and which servers did what instead of answering.
-type Outcome = (Answer, Vec<ServerFault>);
+/// What a lookup came to.
+type Outcome = (Answer, Report);
 
 /// All that the thread has.
 pub(super) struct Worker<'t> {
@@ -287,7 +295,7 @@ impl<'t> Worker<'t> {
     /// Sends the questions that are due.
     fn ask(&mut self) {
         let now = Instant::now();
-        while let Some((id, query)) = self.agenda.take_due(now) {
+        while let Some((id, query, in_force)) = self.agenda.take_due(now) {
             let Some(resolver) = self.resolvers.get(&query.settings).cloned() else {
                 continue;
             };
@@ -295,12 +303,13 @@ impl<'t> Worker<'t> {
             let lookup = async move {
                 #[cfg(debug_assertions)]
                 inject::panic_in_lookup(&query.name.text);
+                let DnsName { text, absolute } = &query.name;
                 if services {
-                    let lookup = resolver.srv(&query.name.text, query.name.absolute).await;
-                    (Answer::Service(lookup.answer), lookup.faults)
+                    let lookup = resolver.srv(text, *absolute, in_force.as_deref()).await;
+                    (Answer::Service(lookup.answer), lookup.report)
                 } else {
-                    let lookup = resolver.host(&query.name.text, query.name.absolute).await;
-                    (Answer::Host(lookup.answer), lookup.faults)
+                    let lookup = resolver.host(text, *absolute, in_force.as_deref()).await;
+                    (Answer::Host(lookup.answer), lookup.report)
                 }
             };
             // A bug that ends one lookup is that lookup's failure.
@@ -308,7 +317,7 @@ impl<'t> Worker<'t> {
                 let outcome = AssertUnwindSafe(lookup).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|panic| {
                     log_panic("lookup", &*panic);
-                    (Answer::internal(services), Vec::new())
+                    (Answer::internal(services), Report::default())
                 });
                 (id, outcome)
             }));
@@ -316,11 +325,14 @@ impl<'t> Worker<'t> {
     }
 
     /// Hands an answer to all that wait for it.
-    fn deliver(&mut self, id: QueryId, (answer, faults): &Outcome) {
+    fn deliver(&mut self, id: QueryId, (answer, report): &Outcome) {
         let now = Instant::now();
         let Some((asked, subscribers)) = self.agenda.take_subscribers(id, now) else {
             return;
         };
+        if answer.is_good() {
+            self.agenda.set_in_force(id, &report.name);
+        }
         let at = clock::now() - now.duration_since(asked).as_secs_f64();
         let mut again = Vec::with_capacity(subscribers.len());
         let mut others = Vec::new();
@@ -339,7 +351,7 @@ impl<'t> Worker<'t> {
                 let info = LookupInfo {
                     at,
                     jitter: fastrand::f64(),
-                    faults,
+                    report,
                 };
                 match answer {
                     Answer::Host(answer) => domain.take_host(&mut ctx, source, answer, info),
@@ -398,5 +410,7 @@ fn system_files() -> SystemFiles {
     SystemFiles::new(
         file("VMOD_DYNAMIC_RESOLV_CONF", "/etc/resolv.conf"),
         file("VMOD_DYNAMIC_HOSTS", "/etc/hosts"),
+        file("VMOD_DYNAMIC_NSSWITCH", "/etc/nsswitch.conf"),
     )
+    .environment(Environment::of_process())
 }

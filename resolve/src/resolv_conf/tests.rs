@@ -29,7 +29,7 @@ nameserver\t::1   # the second
 nameserver fe80::1%eth0
 search Ns.svc.Cluster.test. svc.cluster.test  cluster.test # the list
 options ndots:5 timeout:3 attempts:4 rotate edns0
-options use-vc trust-ad single-request
+options use-vc trust-ad no-aaaa single-request
 sortlist 192.0.2.0/24
 ",
     );
@@ -49,6 +49,7 @@ sortlist 192.0.2.0/24
             attempts: 4,
             rotate: true,
             use_vc: true,
+            no_aaaa: true,
         }
     );
 }
@@ -65,7 +66,7 @@ fn an_empty_file_means_a_server_on_this_machine() {
         );
         assert_eq!((conf.ndots, conf.attempts), (1, 2));
         assert_eq!(conf.timeout, Duration::from_secs(5));
-        assert!(conf.search.is_empty() && !conf.rotate && !conf.use_vc);
+        assert!(conf.search.is_empty() && !conf.rotate && !conf.use_vc && !conf.no_aaaa);
     }
 }
 
@@ -155,6 +156,26 @@ fn a_keyword_starts_its_line() {
     let conf = ResolvConf::parse("nameserver 192.0.2.1\r\nsearch a.test\r\n");
     assert_eq!(conf.servers, [plain("192.0.2.1")]);
     assert_eq!(conf.search, ["a.test"]);
+}
+
+#[test]
+fn the_environment_counts_more_than_the_file() {
+    let file = "search a.test\noptions ndots:2 timeout:3\n";
+    let conf = |local_domain: Option<&str>, options: Option<&str>| {
+        ResolvConf::parse(file).with_environment(&Environment {
+            local_domain: local_domain.map(str::to_owned),
+            options: options.map(str::to_owned),
+        })
+    };
+    assert_eq!(conf(None, None), ResolvConf::parse(file));
+    assert_eq!(
+        conf(Some("b.test  c.test"), None).search,
+        ["b.test", "c.test"]
+    );
+    assert_eq!(conf(Some(" "), None).search, ["a.test"]);
+    let conf = conf(None, Some("ndots:5 no-aaaa nonsense rotate"));
+    assert_eq!((conf.ndots, conf.timeout.as_secs()), (5, 3));
+    assert!(conf.no_aaaa && conf.rotate);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use dynamic_core::answer::{Addresses, SrvRecord};
 use proptest::prelude::*;
 
 use super::*;
+use crate::host::HostAnswers;
 
 const FAILURES: [Failure; 12] = [
     Failure::NxDomain,
@@ -37,21 +38,33 @@ fn found(address: &str) -> FamilyAnswer {
     })
 }
 
-fn host(v4: FamilyAnswer, v6: FamilyAnswer) -> HostAnswer {
-    HostAnswer { v4, v6 }
+fn host(v4: FamilyAnswer, v6: FamilyAnswer) -> HostAnswers {
+    HostAnswers {
+        v4: Some(v4),
+        v6: Some(v6),
+    }
 }
 
-fn both(failure: Failure) -> HostAnswer {
+fn both(failure: Failure) -> HostAnswers {
     host(Err(failure), Err(failure))
 }
 
-/// Asks a.test, b.test, … for the answers; the names asked, and the outcome.
-fn search(answers: Vec<HostAnswer>) -> (Vec<String>, Option<(String, HostAnswer)>) {
+/// Asks a.test, b.test, … for the answers while nothing is in force; the names
+/// asked, and the outcome.
+fn search(answers: Vec<HostAnswers>) -> (Vec<String>, Option<(String, HostAnswers)>) {
+    search_holding(None, answers)
+}
+
+/// The same with the addresses of a name in force.
+fn search_holding(
+    in_force: Option<&str>,
+    answers: Vec<HostAnswers>,
+) -> (Vec<String>, Option<(String, HostAnswers)>) {
     let names: Vec<String> = ('a'..)
         .take(answers.len())
         .map(|letter| format!("{letter}.test"))
         .collect();
-    let mut search = Search::new(names);
+    let mut search = Search::new(names, in_force);
     let mut asked = Vec::new();
     let mut answers = answers.into_iter();
     while let Some(name) = search.ask().map(str::to_owned) {
@@ -157,7 +170,8 @@ fn one_family_is_enough_to_stop() {
 }
 
 #[test]
-fn a_name_whose_state_is_unknown_ends_the_search() {
+fn a_name_whose_state_is_unknown_is_passed_over_while_nothing_is_in_force() {
+    let good = host(found("192.0.2.2"), found("::2"));
     for failure in &FAILURES[2..] {
         for unknown in [
             both(*failure),
@@ -166,14 +180,74 @@ fn a_name_whose_state_is_unknown_ends_the_search() {
         ] {
             let (asked, outcome) = search(vec![
                 both(Failure::NxDomain),
+                unknown.clone(),
+                both(Failure::NoData),
+                good.clone(),
+            ]);
+            assert_eq!(asked.len(), 4, "{failure}");
+            assert_eq!(outcome, Some(("d.test".to_owned(), good.clone())));
+
+            // What is not known decides where nothing is found.
+            let (_, outcome) = search(vec![
+                both(Failure::NxDomain),
                 both(Failure::NoData),
                 unknown.clone(),
-                host(found("192.0.2.2"), found("::2")),
+                both(Failure::Refused),
             ]);
-            assert_eq!(asked.len(), 3, "{failure}");
             assert_eq!(outcome, Some(("c.test".to_owned(), unknown)));
         }
     }
+}
+
+#[test]
+fn the_name_in_force_is_not_passed_over_when_it_fails() {
+    let good = host(found("192.0.2.2"), found("::2"));
+    for failure in &FAILURES[2..] {
+        for unknown in [both(*failure), host(Err(Failure::NxDomain), Err(*failure))] {
+            let (asked, outcome) = search_holding(
+                Some("b.test"),
+                vec![both(Failure::ServFail), unknown.clone(), good.clone()],
+            );
+            assert_eq!(asked, ["a.test", "b.test"], "{failure}");
+            assert_eq!(outcome, Some(("b.test".to_owned(), unknown)));
+        }
+    }
+}
+
+#[test]
+fn the_name_in_force_gives_way_to_one_before_it_and_when_it_is_gone() {
+    let good = host(found("192.0.2.1"), found("::1"));
+    let (asked, outcome) = search_holding(Some("b.test"), vec![good.clone(), good.clone()]);
+    assert_eq!(asked, ["a.test"]);
+    assert_eq!(outcome, Some(("a.test".to_owned(), good.clone())));
+    for gone in [both(Failure::NxDomain), both(Failure::NoData)] {
+        let (_, outcome) = search_holding(
+            Some("b.test"),
+            vec![both(Failure::ServFail), gone, good.clone()],
+        );
+        assert_eq!(outcome, Some(("c.test".to_owned(), good.clone())));
+    }
+}
+
+#[test]
+fn a_name_in_force_that_is_not_in_the_list_any_more_holds_nothing() {
+    let good = host(found("192.0.2.1"), found("::1"));
+    let (_, outcome) = search_holding(Some("z.test"), vec![both(Failure::ServFail), good.clone()]);
+    assert_eq!(outcome, Some(("b.test".to_owned(), good)));
+    let search: Search<HostAnswers> = Search::new(list(&["a.test"]), Some("z.test"));
+    assert!(!search.is_before_in_force());
+}
+
+#[test]
+fn the_names_before_the_one_in_force_are_known() {
+    let names = list(&["a.test", "b.test", "c.test"]);
+    let mut search: Search<HostAnswers> = Search::new(names, Some("b.test"));
+    let mut before = Vec::new();
+    while search.ask().is_some() {
+        before.push((search.is_before_in_force(), search.left()));
+        search.answer(both(Failure::NxDomain));
+    }
+    assert_eq!(before, [(true, 3), (false, 2), (false, 1)]);
 }
 
 #[test]
@@ -201,14 +275,12 @@ fn nothing_to_ask_gives_no_outcome() {
 
 #[test]
 fn an_answer_after_the_end_changes_nothing() {
-    let mut search = Search::new(list(&["a.test", "b.test"]));
+    let good = host(found("192.0.2.1"), found("::1"));
+    let mut search = Search::new(list(&["a.test", "b.test"]), None);
+    search.answer(good.clone());
+    assert_eq!((search.ask(), search.left()), (None, 1));
     search.answer(both(Failure::ServFail));
-    assert_eq!(search.ask(), None);
-    search.answer(host(found("192.0.2.1"), found("::1")));
-    assert_eq!(
-        search.into_outcome(),
-        Some(("a.test".to_owned(), both(Failure::ServFail)))
-    );
+    assert_eq!(search.into_outcome(), Some(("a.test".to_owned(), good)));
 }
 
 #[test]
@@ -246,25 +318,29 @@ fn any_family() -> impl Strategy<Value = FamilyAnswer> {
 
 proptest! {
     #[test]
-    fn the_first_name_that_settles_it_is_the_outcome(
-        answers in proptest::collection::vec((any_family(), any_family()), 1..6)
+    fn the_name_that_counts_most_is_the_outcome(
+        answers in proptest::collection::vec((any_family(), any_family()), 1..6),
+        in_force in 0_usize..6,
     ) {
-        let answers: Vec<HostAnswer> = answers.into_iter().map(|(v4, v6)| host(v4, v6)).collect();
-        let negative = |answer: &HostAnswer| {
-            [&answer.v4, &answer.v6]
-                .iter()
-                .all(|family| matches!(family, Err(Failure::NxDomain | Failure::NoData)))
-        };
-        let stop = answers.iter().position(|answer| !negative(answer));
-        let (asked, outcome) = search(answers.clone());
+        let answers: Vec<HostAnswers> = answers.into_iter().map(|(v4, v6)| host(v4, v6)).collect();
+        let held = ["a", "b", "c", "d", "e", "f"].map(|letter| format!("{letter}.test"));
+        let (asked, outcome) = search_holding(held.get(in_force).map(String::as_str), answers.clone());
         let (name, answer) = outcome.unwrap();
         let index = asked.iter().position(|asked| *asked == name).unwrap();
         prop_assert_eq!(&answer, &answers[index]);
-        if let Some(stop) = stop {
+        let stops = |(index, answer): (usize, &HostAnswers)| match answer.outcome() {
+            SearchOutcome::Found => true,
+            SearchOutcome::Unknown => index == in_force,
+            _ => false,
+        };
+        if let Some(stop) = answers.iter().enumerate().position(stops) {
             prop_assert_eq!(index, stop);
             prop_assert_eq!(asked.len(), stop + 1);
         } else {
             prop_assert_eq!(asked.len(), answers.len());
+            let most = answers.iter().map(SearchAnswer::outcome).max().unwrap();
+            let first = answers.iter().position(|it| it.outcome() == most).unwrap();
+            prop_assert_eq!(index, first);
         }
     }
 

@@ -15,12 +15,12 @@ async fn an_alias_leads_on_and_its_ttl_counts() {
          set c.test A 192.0.2.1 ttl=500",
     );
     let lookup = resolver(settings(&[&dns], LONG))
-        .host("a.test", false)
+        .host("a.test", false, None)
         .await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     assert_eq!(lookup.answer.v4.unwrap().ttl, Some(Duration::from_secs(5)));
     assert_eq!(lookup.answer.v6, Err(Failure::NoData));
-    assert_eq!(lookup.name, "a.test");
+    assert_eq!(lookup.report.name, "a.test");
     assert_eq!(dns.count("* A"), 1);
     assert_eq!(dns.count("* AAAA"), 1);
 }
@@ -33,7 +33,7 @@ async fn a_target_that_the_answer_does_not_tell_is_asked_for() {
          cname-only a.test on",
     );
     let lookup = resolver(settings(&[&dns], LONG))
-        .host("a.test", false)
+        .host("a.test", false, None)
         .await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     assert_eq!(lookup.answer.v4.unwrap().ttl, Some(Duration::from_secs(5)));
@@ -50,7 +50,7 @@ async fn an_alias_of_nothing_is_no_name() {
     );
     let resolver = resolver(settings(&[&dns], LONG));
     for name in ["a.test", "b.test"] {
-        let lookup = resolver.host(name, false).await;
+        let lookup = resolver.host(name, false, None).await;
         assert_eq!(lookup.answer.v4, Err(Failure::NxDomain), "{name}");
     }
 }
@@ -66,7 +66,7 @@ async fn circles_end() {
     );
     let resolver = resolver(settings(&[&dns], LONG));
     for name in ["a.test", "c.test"] {
-        let lookup = resolver.host(name, false).await;
+        let lookup = resolver.host(name, false, None).await;
         assert_eq!(lookup.answer.v4, Err(Failure::Malformed), "{name}");
         assert_eq!(lookup.answer.v6, Err(Failure::Malformed), "{name}");
     }
@@ -86,11 +86,11 @@ async fn aliases_are_not_followed_where_the_settings_say_so() {
         ..settings(&[&dns], LONG)
     });
     for name in ["a.test", "c.test"] {
-        let lookup = resolver.host(name, false).await;
+        let lookup = resolver.host(name, false, None).await;
         assert_eq!(lookup.answer.v4, Err(Failure::NoData), "{name}");
     }
     assert_eq!(dns.count("b.test"), 0);
-    let lookup = resolver.host("b.test", false).await;
+    let lookup = resolver.host("b.test", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
 }
 
@@ -113,7 +113,7 @@ async fn a_service_has_its_records() {
     );
     let resolver = resolver(settings(&[&dns], LONG));
     let answer = resolver
-        .srv("_http._tcp.a.test", false)
+        .srv("_http._tcp.a.test", false, None)
         .await
         .answer
         .unwrap();
@@ -129,14 +129,14 @@ async fn a_service_has_its_records() {
     assert_eq!(answer.ttl, Some(Duration::from_secs(30)));
 
     let answer = resolver
-        .srv("_none._tcp.a.test", false)
+        .srv("_none._tcp.a.test", false, None)
         .await
         .answer
         .unwrap();
     assert_eq!(answer.records, [record(0, 0, 0, "")]);
 
     let answer = resolver
-        .srv("_alias._tcp.a.test", false)
+        .srv("_alias._tcp.a.test", false, None)
         .await
         .answer
         .unwrap();
@@ -161,7 +161,7 @@ async fn a_service_fails_as_a_host_does() {
         ("_x._tcp.localhost", Failure::NxDomain),
     ] {
         assert_eq!(
-            resolver.srv(name, false).await.answer,
+            resolver.srv(name, false, None).await.answer,
             Err(failure),
             "{name}"
         );
@@ -176,6 +176,10 @@ async fn a_thousand_targets_are_told() {
         dns.tell(&format!("add _x._tcp.a.test SRV 0 0 {n} t{n}.test"));
     }
     let resolver = resolver(settings(&[&dns], LONG));
-    let answer = resolver.srv("_x._tcp.a.test", false).await.answer.unwrap();
+    let answer = resolver
+        .srv("_x._tcp.a.test", false, None)
+        .await
+        .answer
+        .unwrap();
     assert_eq!(answer.records.len(), 1000);
 }

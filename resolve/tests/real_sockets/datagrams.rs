@@ -100,12 +100,13 @@ async fn a_server_that_rejects_edns_is_asked_without_from_then_on() {
         })
         .await;
         for _ in 0..4 {
-            let lookup = soon(resolver.host("a.test", false)).await;
+            let lookup = soon(resolver.host("a.test", false, None)).await;
             assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"), "{mode}");
             assert_eq!(lookup.answer.v6, Err(Failure::NoData), "{mode}");
         }
-        // Both families' first questions found out.
-        assert_eq!(rejected.load(Ordering::Relaxed), 2, "{mode}");
+        // The first lookup found out, with one family's question or both.
+        let rejected = rejected.load(Ordering::Relaxed);
+        assert!((1..=2).contains(&rejected), "{mode}: {rejected}");
     }
 }
 
@@ -124,7 +125,7 @@ async fn a_server_that_understands_edns_is_asked_with_it_after_a_loss() {
     })
     .await;
     for _ in 0..4 {
-        let lookup = soon(resolver.host("a.test", false)).await;
+        let lookup = soon(resolver.host("a.test", false, None)).await;
         assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     }
     assert_eq!(questions.load(Ordering::Relaxed), 9);
@@ -141,7 +142,7 @@ async fn a_header_with_an_error_code_alone_is_an_answer() {
         (ResponseCode::Refused, Failure::Refused),
     ] {
         let resolver = packet_server(move |question| Some(bare(question, code))).await;
-        let lookup = soon(resolver.host("a.test", false)).await;
+        let lookup = soon(resolver.host("a.test", false, None)).await;
         assert_eq!(lookup.answer.v4, Err(failure));
         assert_eq!(lookup.answer.v6, Err(failure));
     }
@@ -150,7 +151,7 @@ async fn a_header_with_an_error_code_alone_is_an_answer() {
 #[tokio::test]
 async fn a_server_that_asks_back_answers_nothing() {
     let resolver = server(Clone::clone).await;
-    let lookup = soon(resolver.host("a.test", false)).await;
+    let lookup = soon(resolver.host("a.test", false, None)).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Malformed));
 }
 
@@ -165,7 +166,7 @@ async fn a_truncated_message_need_not_be_readable() {
         "fail a.test A raw {header}{question}{record} times=1"
     ));
     let lookup = resolver(settings(&[&dns], LONG))
-        .host("a.test", false)
+        .host("a.test", false, None)
         .await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     assert_eq!(
@@ -185,7 +186,7 @@ async fn a_message_that_is_too_long_counts_as_truncated() {
         message
     })
     .await;
-    let lookup = soon(resolver.host("a.test", false)).await;
+    let lookup = soon(resolver.host("a.test", false, None)).await;
     // There is no TCP to ask.
     assert_eq!(lookup.answer.v4, Err(Failure::Truncated));
     assert_eq!(lookup.answer.v6, Err(Failure::NoData));

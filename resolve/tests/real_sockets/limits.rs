@@ -24,7 +24,7 @@ const HOLES: [&str; 2] = ["n0.hole.test", "n1.hole.test"];
 fn spawn(tasks: &mut JoinSet<()>, resolver: &Resolver, name: String) {
     let resolver = resolver.clone();
     tasks.spawn(async move {
-        let lookup = resolver.host(&name, false).await;
+        let lookup = resolver.host(&name, false, None).await;
         assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"), "{name}");
     });
 }
@@ -44,7 +44,7 @@ async fn a_name_that_nobody_answers_for_delays_no_other() {
         let resolver = resolver(over(transports, settings(&[&dns], LONG)));
         let hole = tokio::spawn({
             let resolver = resolver.clone();
-            async move { resolver.host("n.hole.test", false).await }
+            async move { resolver.host("n.hole.test", false, None).await }
         });
         dns.wait("n.hole.test 2").await;
         good(&resolver, 0..50).await;
@@ -78,13 +78,14 @@ async fn no_more_questions_are_under_way_than_the_limit_says() {
         let mut tasks = JoinSet::new();
         for n in 0..10 {
             let resolver = resolver.clone();
-            tasks.spawn(async move { resolver.host(&format!("n{n}.hole.test"), false).await });
+            tasks
+                .spawn(async move { resolver.host(&format!("n{n}.hole.test"), false, None).await });
         }
         dns.wait(&format!("*.hole.test {questions}")).await;
         // Another server is not concerned, and asked later.
         let other = Dns::new("set a.good.test A 192.0.2.1");
         let unlimited = self::resolver(settings(&[&other], LONG));
-        unlimited.host("a.good.test", false).await;
+        unlimited.host("a.good.test", false, None).await;
         assert_eq!(dns.count("*.hole.test"), questions);
         tasks.shutdown().await;
     }
@@ -101,7 +102,7 @@ async fn slots_come_back_when_a_lookup_is_given_up() {
     for _ in 0..3 {
         let hole = tokio::spawn({
             let resolver = resolver.clone();
-            async move { resolver.host("n.hole.test", false).await }
+            async move { resolver.host("n.hole.test", false, None).await }
         });
         dns.wait("n.hole.test 1").await;
         hole.abort();
@@ -127,10 +128,11 @@ async fn a_zone_that_nobody_answers_for_leaves_room_for_others() {
         outstanding: 4,
         ..Settings::default()
     };
-    let files = SystemFiles::new(&conf, "/nonexistent/hosts").recheck(Duration::ZERO);
+    let files = SystemFiles::new(&conf, "/nonexistent/hosts", "/nonexistent/nsswitch.conf")
+        .recheck(Duration::ZERO);
     let resolver = Resolver::new(settings, files);
     wait(1);
-    for lookup in join_all(HOLES.map(|name| resolver.host(name, false))).await {
+    for lookup in join_all(HOLES.map(|name| resolver.host(name, false, None))).await {
         assert_eq!(lookup.answer.v4, Err(Failure::Timeout));
     }
     // From now on they hold their slots for longer than this test takes.
@@ -139,7 +141,7 @@ async fn a_zone_that_nobody_answers_for_leaves_room_for_others() {
     let mut holes = JoinSet::new();
     for name in HOLES {
         let resolver = resolver.clone();
-        holes.spawn(async move { resolver.host(name, false).await });
+        holes.spawn(async move { resolver.host(name, false, None).await });
     }
     dns.wait("*.hole.test 2").await;
     soon(good(&resolver, 0..20)).await;
@@ -156,14 +158,14 @@ async fn a_service_does_not_keep_the_only_slot() {
         ..settings(&[&dns], LONG)
     });
     let records = resolver
-        .srv("_x._tcp.a.test", false)
+        .srv("_x._tcp.a.test", false, None)
         .await
         .answer
         .unwrap()
         .records;
     let targets = records
         .iter()
-        .map(|record| resolver.host(&record.target, false));
+        .map(|record| resolver.host(&record.target, false, None));
     for lookup in join_all(targets).await {
         assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     }
@@ -176,7 +178,7 @@ async fn lookups_can_move_between_threads() {
         value
     }
     let resolver = resolver(settings(&[], LONG));
-    check(resolver.host("a.test", false)).await;
-    let _ = check(resolver.srv("a.test", false)).await;
+    check(resolver.host("a.test", false, None)).await;
+    let _ = check(resolver.srv("a.test", false, None)).await;
     check(resolver);
 }

@@ -16,7 +16,10 @@ async fn the_first_server_is_asked_and_no_other() {
     let (first, second) = (Dns::new(ZONE), Dns::new(ZONE));
     let resolver = resolver(settings(&[&first, &second], LONG));
     for _ in 0..5 {
-        assert_eq!(both(&resolver.host("a.test", false).await.answer).len(), 2);
+        assert_eq!(
+            both(&resolver.host("a.test", false, None).await.answer).len(),
+            2
+        );
     }
     assert_eq!((first.count("a.test"), second.count("a.test")), (10, 0));
 }
@@ -25,9 +28,9 @@ async fn the_first_server_is_asked_and_no_other() {
 async fn a_negative_answer_is_an_answer() {
     let (first, second) = (Dns::new("set b.test A 192.0.2.9"), Dns::new(ZONE));
     let resolver = resolver(settings(&[&first, &second], LONG));
-    let lookup = resolver.host("a.test", false).await;
+    let lookup = resolver.host("a.test", false, None).await;
     assert_eq!(lookup.answer.v4, Err(Failure::NxDomain));
-    let lookup = resolver.host("b.test", false).await;
+    let lookup = resolver.host("b.test", false, None).await;
     assert_eq!(lookup.answer.v6, Err(Failure::NoData));
     assert_eq!(second.count("*"), 0);
 }
@@ -45,9 +48,10 @@ async fn the_next_server_is_asked_when_one_fails() {
         let (first, second) = (Dns::new(ZONE), Dns::new(ZONE));
         first.tell(&format!("fail a.test A {mode}"));
         let resolver = resolver(settings(&[&first, &second], ENDLESS));
-        let lookup = soon(resolver.host("a.test", false)).await;
+        let lookup = soon(resolver.host("a.test", false, None)).await;
         assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"), "{mode}");
         let told: Vec<_> = lookup
+            .report
             .faults
             .iter()
             .map(|it| (it.server, it.failure))
@@ -63,7 +67,7 @@ async fn a_closed_port_is_passed_over_at_once() {
         let (first, second) = (Dns::new(ZONE), Dns::new(ZONE));
         first.tell("down closed");
         let resolver = resolver(over(&transports, settings(&[&first, &second], ENDLESS)));
-        let lookup = soon(resolver.host("a.test", false)).await;
+        let lookup = soon(resolver.host("a.test", false, None)).await;
         assert_eq!(both(&lookup.answer).len(), 2);
     }
 }
@@ -74,10 +78,11 @@ async fn all_failures_together_are_the_one_that_says_most() {
     first.tell("fail * drop");
     second.tell("fail * refused");
     let lookup = resolver(settings(&[&first, &second], SHORT))
-        .host("a.test", false)
+        .host("a.test", false, None)
         .await;
     assert_eq!(lookup.answer.v4, Err(Failure::Refused));
     let mut told: Vec<_> = lookup
+        .report
         .faults
         .iter()
         .filter(|it| it.record == "A")
@@ -103,7 +108,7 @@ async fn of_three_servers_the_last_one_is_enough() {
     let all: Vec<&Dns> = servers.iter().collect();
     let timeout = Duration::from_secs(1);
     let lookup = resolver(settings(&all, timeout))
-        .host("a.test", false)
+        .host("a.test", false, None)
         .await;
     assert_eq!(both(&lookup.answer).len(), 2);
 }
@@ -115,7 +120,12 @@ async fn a_silent_server_comes_last_until_it_answers_again() {
     let (first, second) = (Dns::new(ZONE), Dns::new(ZONE));
     first.tell("down drop");
     let resolver = resolver(settings(&[&first, &second], Duration::from_secs(2)));
-    let ask = async || assert_eq!(both(&resolver.host("a.test", false).await.answer).len(), 2);
+    let ask = async || {
+        assert_eq!(
+            both(&resolver.host("a.test", false, None).await.answer).len(),
+            2
+        );
+    };
     ask().await;
     first.tell("reset-count");
     for _ in 0..20 {
@@ -157,12 +167,15 @@ async fn a_silent_name_is_not_a_silent_server() {
     let resolver = resolver(settings(&[&first, &second], Duration::from_secs(1)));
     let hole = tokio::spawn({
         let resolver = resolver.clone();
-        async move { resolver.host("hole.test", false).await }
+        async move { resolver.host("hole.test", false, None).await }
     });
     first.wait("hole.test A 1").await;
     let mut asked = 0;
     while !hole.is_finished() {
-        assert_eq!(both(&resolver.host("a.test", false).await.answer).len(), 2);
+        assert_eq!(
+            both(&resolver.host("a.test", false, None).await.answer).len(),
+            2
+        );
         asked += 2;
     }
     assert!(first.count("a.test") >= asked);
@@ -184,10 +197,14 @@ async fn servers_take_turns_where_the_system_says_so() {
         line(&second)
     );
     std::fs::write(&conf, text).unwrap();
-    let files = dynamic_resolve::SystemFiles::new(conf, "/nonexistent/hosts");
+    let files =
+        dynamic_resolve::SystemFiles::new(conf, "/nonexistent/hosts", "/nonexistent/nsswitch.conf");
     let resolver = dynamic_resolve::Resolver::new(Settings::default(), files);
     for _ in 0..6 {
-        assert_eq!(both(&resolver.host("a.test", false).await.answer).len(), 2);
+        assert_eq!(
+            both(&resolver.host("a.test", false, None).await.answer).len(),
+            2
+        );
     }
     assert_eq!((first.count("a.test"), second.count("a.test")), (6, 6));
 }

@@ -21,7 +21,7 @@ fn through(proxy: &Proxy, timeout: Duration) -> Settings {
 }
 
 async fn good(resolver: &Resolver) {
-    let lookup = resolver.host("a.test", false).await;
+    let lookup = resolver.host("a.test", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     assert_eq!(lookup.answer.v6, Err(Failure::NoData));
 }
@@ -34,7 +34,9 @@ async fn all_questions_share_a_connection() {
     let lookups: Vec<_> = (0..300)
         .map(|n| {
             let resolver = resolver.clone();
-            tokio::spawn(async move { resolver.host(&format!("n{n}.many.test"), false).await })
+            tokio::spawn(
+                async move { resolver.host(&format!("n{n}.many.test"), false, None).await },
+            )
         })
         .collect();
     for lookup in lookups {
@@ -70,7 +72,9 @@ async fn questions_on_a_connection_that_breaks_are_asked_on_one_other() {
     let lookups: Vec<_> = (0..50)
         .map(|n| {
             let resolver = resolver.clone();
-            tokio::spawn(async move { resolver.host(&format!("n{n}.many.test"), false).await })
+            tokio::spawn(
+                async move { resolver.host(&format!("n{n}.many.test"), false, None).await },
+            )
         })
         .collect();
     dns.wait("*.many.test 100").await;
@@ -90,7 +94,7 @@ async fn a_server_that_closes_every_connection_is_a_failure() {
     let proxy = Proxy::tcp(dns.address()).await;
     let resolver = resolver(through(&proxy, LONG));
     proxy.set(Mode::Close);
-    let lookup = resolver.host("a.test", false).await;
+    let lookup = resolver.host("a.test", false, None).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
     assert!(proxy.opened() < 10);
     proxy.set(Mode::Pass);
@@ -105,7 +109,7 @@ async fn a_connection_that_went_silent_is_replaced_within_the_same_lookup() {
     let resolver = resolver(through(&proxy, SHORT * 2));
     good(&resolver).await;
     proxy.set(Mode::Hang);
-    let lookup = resolver.host("a.test", false).await;
+    let lookup = resolver.host("a.test", false, None).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Timeout));
     // Another one was tried, and is not trusted either.
     assert_eq!(proxy.opened(), 2);
@@ -140,7 +144,7 @@ async fn a_connection_in_use_is_not_idle() {
         idle_timeout: Some(Duration::ZERO),
         ..through(&proxy, LONG)
     });
-    let lookup = resolver.host("slow.test", false).await;
+    let lookup = resolver.host("slow.test", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
     assert_eq!(proxy.opened(), 1);
 }
@@ -183,7 +187,7 @@ async fn the_next_transport_is_used_where_the_first_does_not_work() {
     let tcp_first = resolver(over(&[Transport::Tcp, Transport::Udp], settings.clone()));
     soon(good(&tcp_first)).await;
     let tcp_only = resolver(over(&[Transport::Tcp], settings));
-    let lookup = soon(tcp_only.host("a.test", false)).await;
+    let lookup = soon(tcp_only.host("a.test", false, None)).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
 }
 

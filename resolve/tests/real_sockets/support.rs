@@ -77,7 +77,12 @@ pub(crate) fn resolver(settings: Settings) -> Resolver {
 
 /// No system but this test's.
 pub(crate) fn no_files() -> SystemFiles {
-    SystemFiles::new("/nonexistent/resolv.conf", "/nonexistent/hosts").recheck(Duration::ZERO)
+    SystemFiles::new(
+        "/nonexistent/resolv.conf",
+        "/nonexistent/hosts",
+        "/nonexistent/nsswitch.conf",
+    )
+    .recheck(Duration::ZERO)
 }
 
 /// A family's answer, sorted.

@@ -35,9 +35,13 @@ impl Authority {
 
     /// Trusts this authority alone.
     fn files(&self) -> SystemFiles {
-        SystemFiles::new("/nonexistent/resolv.conf", "/nonexistent/hosts")
-            .recheck(Duration::ZERO)
-            .certificates(self.dir.path().join("ca.pem"))
+        SystemFiles::new(
+            "/nonexistent/resolv.conf",
+            "/nonexistent/hosts",
+            "/nonexistent/nsswitch.conf",
+        )
+        .recheck(Duration::ZERO)
+        .certificates(self.dir.path().join("ca.pem"))
     }
 
     /// A TLS front, with a certificate for this name or address, of a server.
@@ -70,7 +74,9 @@ fn named(proxy: &Proxy, name: &str) -> Settings {
 }
 
 async fn ask(settings: Settings, files: SystemFiles) -> Lookup<dynamic_core::answer::HostAnswer> {
-    Resolver::new(settings, files).host("a.test", false).await
+    Resolver::new(settings, files)
+        .host("a.test", false, None)
+        .await
 }
 
 #[tokio::test]
@@ -83,7 +89,7 @@ async fn a_server_with_the_right_name_is_believed() {
         let lookup = ask(settings, authority.files()).await;
         assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
         assert_eq!(lookup.answer.v6, Err(Failure::NoData));
-        assert_eq!(lookup.faults, []);
+        assert_eq!(lookup.report.faults, []);
     }
     assert_eq!(dns.count("* udp"), 0);
 }
@@ -95,7 +101,7 @@ async fn a_server_with_another_name_is_not() {
     for name in ["#other.example", "#192.0.2.1", "#sub.dns.example"] {
         let lookup = ask(named(&front, name), authority.files()).await;
         assert_eq!(lookup.answer.v4, Err(Failure::Unreachable), "{name}");
-        let fault = lookup.faults[0].to_string();
+        let fault = lookup.report.faults[0].to_string();
         assert!(fault.contains("invalid peer certificate"), "{fault}");
     }
     assert_eq!(dns.count("*"), 0);
@@ -108,13 +114,17 @@ async fn a_server_of_another_authority_is_not() {
     let lookup = ask(named(&front, "#dns.example"), stranger.files()).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
     // The system's authorities do not know it either.
-    let system = SystemFiles::new("/nonexistent/resolv.conf", "/nonexistent/hosts");
+    let system = SystemFiles::new(
+        "/nonexistent/resolv.conf",
+        "/nonexistent/hosts",
+        "/nonexistent/nsswitch.conf",
+    );
     let lookup = ask(named(&front, "#dns.example"), system).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
     let none = authority.files().certificates("/nonexistent/ca.pem");
     let lookup = ask(named(&front, "#dns.example"), none).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
-    let fault = lookup.faults[0].to_string();
+    let fault = lookup.report.faults[0].to_string();
     assert!(fault.contains("no certificate authorities"), "{fault}");
     assert_eq!(dns.count("*"), 0);
 }
@@ -158,7 +168,7 @@ async fn all_questions_share_a_connection_and_a_lost_one_is_replaced() {
     let resolver = Resolver::new(named(&front, "#dns.example"), authority.files());
     for round in 1..=3 {
         let names: Vec<String> = (0..100).map(|n| format!("n{n}.many.test")).collect();
-        let lookups = names.iter().map(|name| resolver.host(name, false));
+        let lookups = names.iter().map(|name| resolver.host(name, false, None));
         for lookup in futures_util::future::join_all(lookups).await {
             assert_eq!(family(&lookup.answer.v4), one("192.0.2.2"));
         }
@@ -207,10 +217,10 @@ async fn the_authorities_file_may_come_later() {
     let late = authority.dir.path().join("late.pem");
     let files = authority.files().certificates(&late);
     let resolver = Resolver::new(named(&front, "#dns.example"), files);
-    let lookup = resolver.host("a.test", false).await;
+    let lookup = resolver.host("a.test", false, None).await;
     assert_eq!(lookup.answer.v4, Err(Failure::Unreachable));
     std::fs::copy(authority.dir.path().join("ca.pem"), late).unwrap();
-    let lookup = resolver.host("a.test", false).await;
+    let lookup = resolver.host("a.test", false, None).await;
     assert_eq!(family(&lookup.answer.v4), one("192.0.2.1"));
 }
 
