@@ -20,4 +20,5 @@ pub mod schedule;
 pub mod select;
 pub mod session;
 pub mod settings;
+pub mod snapshot;
 pub mod targets;

@@ -18,6 +18,12 @@ pub struct Rank {
 }
 
 impl Rank {
+    /// Whether a preference counts for it.
+    #[must_use]
+    pub fn is_preferred(&self) -> bool {
+        self.score > 0
+    }
+
     /// The better of two, for a key that is wanted twice.
     fn better(self, other: Self) -> Self {
         let order = |rank: &Self| (rank.priority, Reverse(rank.score), Reverse(rank.weight));

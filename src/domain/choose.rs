@@ -1,21 +1,19 @@
-//! A request's choice. No lock, no allocation and no wait once the name has
-//! its first answer.
+//! A request's choice: what the core asks about a request and its endpoints,
+//! and what the shell does with the outcome. No lock, no allocation and no wait
+//! once the domain has its first answer.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
-use dynamic_core::buckets::{self, Client, OwnerTable, Owners, Service};
-use dynamic_core::pin::Pin;
-use dynamic_core::select::{Choice, EndpointState, Request, Rules, Selector, key_hash, slow_start};
-use dynamic_core::session::{Action, Condition, Decision, Key, Status, decide};
+use dynamic_core::select::{EndpointState, slow_start};
+use dynamic_core::session::Found;
+use dynamic_core::snapshot::{ChoiceRules, Outcome, RequestView};
 
 use super::Domain;
-use super::record::{Refusal, session_counter};
-use super::snapshot::{Endpoint, Snapshot};
-use crate::buckets::since_epoch;
+use super::record::session_counter;
+use super::snapshot::Snapshot;
 use crate::lifetime;
 use crate::task::{SessionOutcome, Task};
-use crate::vrt::{Chosen, Counter, Ctx, Director, InFlightToken, Out};
+use crate::vrt::{Chosen, Counter, Ctx, Director, InFlightToken, Leaf, Out};
 
 /// What a call in VCL says about one request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,90 +54,85 @@ impl<'c> Call<'c> {
     }
 }
 
-/// The endpoints of a snapshot as they are at this moment.
-struct Now<'n> {
+/// A request, and the endpoints of a snapshot as they are at this moment.
+struct View<'n> {
     domain: &'n Domain,
     snapshot: &'n Snapshot,
     ctx: Ctx<'n>,
     task: Option<Task<'n>>,
+    call: &'n Call<'n>,
     attempt: u32,
-    /// Why there is no choice, where there is none.
-    refusal: Cell<Refusal>,
 }
 
-impl Now<'_> {
-    fn endpoint(&self, i: usize) -> Option<&Endpoint> {
-        self.snapshot.endpoints.get(i)
-    }
-
-    fn ask(&self, key: Option<u64>) -> Request {
-        Request {
-            key,
-            retry: self.attempt > 0,
-            now: self.ctx.now(),
-        }
-    }
-
-    /// Among all, by the director's rules.
-    fn by_rules(&self, key: Option<u64>) -> Option<Choice> {
-        let selector = &self.snapshot.selector;
-        selector.choose(self.domain.rules(), self, &self.ask(key))
-    }
-
-    /// Among those of a group, by the algorithm.
-    fn within(&self, group: Option<&Selector>) -> Option<Choice> {
-        group?.choose(self.domain.rules(), self, &self.ask(None))
-    }
-
-    /// No choice, for this reason.
-    fn refuse(&self, why: Refusal) -> Option<Choice> {
-        self.refusal.set(why);
-        None
-    }
-
-    /// How the endpoints that a session's key names are.
-    fn condition(&self, group: &[usize]) -> Condition {
-        if !group.iter().any(|i| self.healthy(*i)) {
-            return Condition::Sick;
-        }
-        let fresh = |i: usize| self.healthy(i) && !self.tried(i);
-        let spent = self.attempt > 0
-            && !group.iter().any(|i| fresh(*i))
-            && (0..self.snapshot.endpoints.len()).any(fresh);
-        if spent {
-            Condition::Tried
-        } else {
-            Condition::Healthy
-        }
+impl View<'_> {
+    fn leaf(&self, i: usize) -> Option<&Leaf> {
+        self.snapshot.backends().get(i).map(|b| &*b.leaf)
     }
 }
 
-impl EndpointState for Now<'_> {
+impl EndpointState for View<'_> {
     fn healthy(&self, i: usize) -> bool {
-        self.endpoint(i).is_some_and(|e| e.leaf.healthy(self.ctx))
+        self.leaf(i).is_some_and(|leaf| leaf.healthy(self.ctx))
     }
 
     fn tried(&self, i: usize) -> bool {
-        match (self.endpoint(i), self.task) {
-            (Some(endpoint), Some(task)) => task.tried(&endpoint.leaf, self.attempt),
+        match (self.leaf(i), self.task) {
+            (Some(leaf), Some(task)) => task.tried(leaf, self.attempt),
             _ => false,
         }
     }
 
     fn in_flight(&self, i: usize) -> u32 {
-        self.endpoint(i).map_or(0, |e| e.leaf.in_flight())
+        self.leaf(i).map_or(0, Leaf::in_flight)
     }
 
     fn slow_start_factor(&self, i: usize) -> f64 {
         let window = self.domain.config.settings.slow_start;
-        self.endpoint(i).map_or(1.0, |e| {
-            let (_, healthy_since) = e.leaf.health(self.ctx);
+        self.leaf(i).map_or(1.0, |leaf| {
+            let (_, healthy_since) = leaf.health(self.ctx);
             slow_start::factor(healthy_since, self.ctx.now(), window)
         })
     }
 
     fn random(&self) -> u64 {
         self.domain.random.next()
+    }
+}
+
+impl RequestView for View<'_> {
+    fn pin(&self) -> Option<&[u8]> {
+        self.call.pin
+    }
+
+    fn session_key(&self) -> Found<'_> {
+        match &self.domain.config.references.session {
+            Some(object) => object.session().find(self.ctx.headers(object.header())),
+            None => Found::Missing,
+        }
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        let header = || {
+            let name = self.domain.config.hash_header.as_ref()?;
+            self.ctx.header(name)
+        };
+        self.call.key.or_else(header)
+    }
+
+    fn elapsed(&self) -> f64 {
+        self.call.elapsed
+    }
+
+    fn transaction(&self) -> &[u8] {
+        self.call.transaction
+    }
+
+    fn is_retry(&self) -> bool {
+        self.attempt > 0
+    }
+
+    fn now(&self) -> f64 {
+        self.ctx.now()
     }
 }
 
@@ -162,9 +155,9 @@ impl Domain {
 
     /// The snapshot, once there is a first answer. On the CLI, or when that
     /// takes too long: the pending one, which is empty.
-    fn settled(&self, ctx: Ctx<'_>) -> arc_swap::Guard<Arc<Snapshot>> {
+    fn wait_for_first_answer(&self, ctx: Ctx<'_>) -> arc_swap::Guard<Arc<Snapshot>> {
         let snapshot = self.snapshot.load();
-        if !snapshot.pending || !ctx.in_task() {
+        if !snapshot.is_pending() || !ctx.in_task() {
             return snapshot;
         }
         drop(snapshot);
@@ -176,26 +169,26 @@ impl Domain {
 
     fn choose(&self, ctx: Ctx<'_>, task: Option<Task<'_>>, call: &Call<'_>) -> Option<Chosen> {
         let Some(task) = task else {
-            let snapshot = self.settled(ctx);
-            let endpoint = self.choose_from(ctx, None, &snapshot, call)?;
-            return Some(Chosen::outside_task(&endpoint.leaf));
+            let snapshot = self.wait_for_first_answer(ctx);
+            let leaf = self.choose_from(ctx, None, &snapshot, call)?;
+            return Some(Chosen::outside_task(leaf));
         };
         if ctx.attempt().is_some() {
             // A repeated choice must not count the task's own load.
             task.set_load(None);
         }
         let snapshot = match task.snapshot(self.snapshot.address()) {
-            Some(held) if !held.pending => held,
-            _ => task.hold_snapshot(&self.settled(ctx)),
+            Some(held) if !held.is_pending() => held,
+            _ => task.hold_snapshot(&self.wait_for_first_answer(ctx)),
         };
-        let endpoint = self.choose_from(ctx, Some(task), snapshot, call)?;
+        let leaf = self.choose_from(ctx, Some(task), snapshot, call)?;
         if let Some(attempt) = ctx.attempt() {
-            task.remember(&endpoint.leaf, attempt);
-            if self.rules().by_load() {
-                task.set_load(Some(InFlightToken::on(&endpoint.leaf)));
+            task.remember(leaf, attempt);
+            if self.config.settings.rules.by_load() {
+                task.set_load(Some(InFlightToken::on(leaf)));
             }
         }
-        Some(Chosen::kept(&endpoint.leaf))
+        Some(Chosen::kept(leaf))
     }
 
     fn choose_from<'s>(
@@ -204,146 +197,65 @@ impl Domain {
         task: Option<Task<'_>>,
         snapshot: &'s Snapshot,
         call: &Call<'_>,
-    ) -> Option<&'s Endpoint> {
-        let now = Now {
+    ) -> Option<&'s Arc<Leaf>> {
+        let references = &self.config.references;
+        let rules = ChoiceRules {
+            rules: &self.config.settings.rules,
+            failure_policy: references
+                .session
+                .as_ref()
+                .map(|object| object.session().settings().failure_policy()),
+            buckets: references
+                .buckets
+                .as_ref()
+                .and_then(|object| object.built()),
+        };
+        let view = View {
             domain: self,
             snapshot,
             ctx,
             task,
+            call,
             attempt: ctx.attempt().unwrap_or(0),
-            refusal: Cell::new(Refusal::Empty),
         };
-        let (choice, status) = self.decide(&now, call);
-        if let (Some(task), Some(status), Some(session)) =
-            (task, status, &self.config.references.session)
-        {
-            self.count(session_counter(status));
-            let made = match (&snapshot.affinity, &choice) {
-                (Some(affinity), Some(choice)) if status.sends_key() => {
-                    Some((Arc::clone(affinity), choice.index))
-                }
-                _ => None,
-            };
-            let outcome = SessionOutcome {
-                status,
-                made,
-                sent: false,
-            };
-            task.set_session_outcome(session.identity(), outcome);
-        }
-        // By reference: copied as a whole, what was just written in parts would
-        // have to be waited for.
-        let found = choice
-            .as_ref()
-            .and_then(|choice| Some((choice, snapshot.endpoints.get(choice.index)?)));
-        let Some((choice, endpoint)) = found else {
-            self.explain(ctx, snapshot, call, now.refusal.get());
-            return None;
+        let outcome = snapshot.choose(&rules, &view, &view);
+        self.note_session(task, snapshot, &outcome);
+        // By reference: a copy would stall on store forwarding.
+        let choice = match &outcome.choice {
+            Ok(choice) => choice,
+            Err(refusal) => {
+                self.count_service(&outcome);
+                self.log_refusal(ctx, call, *refusal);
+                return None;
+            }
         };
-        self.account(ctx, choice, endpoint);
-        Some(endpoint)
+        let backend = snapshot.backends().get(choice.index)?;
+        self.count_service(&outcome);
+        self.record_choice(ctx, choice, backend);
+        Some(&backend.leaf)
     }
 
-    /// In order of precedence: the pin, the session, the hash buckets, the
-    /// hash, the algorithm. With what became of the session's key.
-    fn decide(&self, now: &Now<'_>, call: &Call<'_>) -> (Option<Choice>, Option<Status>) {
-        if let Some(pin) = call.pin {
-            return (self.pinned(now, pin), None);
-        }
-        let (Some(session), Some(table)) =
-            (&self.config.references.session, &now.snapshot.affinity)
+    /// Counts what became of a session's key, and keeps what
+    /// `session.attach()` needs.
+    fn note_session(&self, task: Option<Task<'_>>, snapshot: &Snapshot, outcome: &Outcome) {
+        let (Some(task), Some(status), Some(session)) =
+            (task, outcome.session, &self.config.references.session)
         else {
-            return (self.balanced(now, call), None);
+            return;
         };
-        let session = (session.session(), session.header());
-        let key = table.read(session.0.find(now.ctx.headers(session.1)));
-        let state = key.state(|group| now.condition(table.members(group)));
-        let Decision { action, status } = decide(state, session.0.settings().failure_policy());
-        let choice = match (action, key) {
-            (Action::Refuse, _) => now.refuse(Refusal::Session(status)),
-            (Action::Follow, Key::Group(group)) => now.within(now.snapshot.group(group)),
-            _ => self.balanced(now, call),
-        };
-        (choice, Some(status))
-    }
-
-    /// The instance that the request names, whatever its health.
-    fn pinned(&self, now: &Now<'_>, pin: &[u8]) -> Option<Choice> {
-        now.refusal.set(Refusal::Pin);
-        let mut room = [0; 256];
-        let pin = Pin::parse(pin, &mut room)?;
-        let named = |i: usize| {
-            now.endpoint(i)
-                .is_some_and(|e| pin.names(e.key.address, e.key.port, &e.key.host))
-        };
-        now.snapshot
-            .selector
-            .choose_where(self.rules(), now, &now.ask(None), named)
-    }
-
-    /// By the key, if there is one, else by the algorithm.
-    fn balanced(&self, now: &Now<'_>, call: &Call<'_>) -> Option<Choice> {
-        let header = || {
-            let name = self.config.hash_header.as_ref()?;
-            now.ctx.header(name)
-        };
-        let key = call.key.or_else(header).filter(|key| !key.is_empty());
-        match (key, &now.snapshot.owners) {
-            (Some(key), Some(owners)) => self.by_bucket(now, call, key, owners),
-            (key, _) => now.by_rules(key.map(key_hash)),
-        }
-    }
-
-    /// By the hash bucket of the key (RFC 3074).
-    fn by_bucket(
-        &self,
-        now: &Now<'_>,
-        call: &Call<'_>,
-        key: &[u8],
-        owners: &OwnerTable,
-    ) -> Option<Choice> {
-        let Some(buckets) = self
-            .config
-            .references
-            .buckets
-            .as_ref()
-            .and_then(|b| b.built())
-        else {
-            return now.by_rules(None);
-        };
-        let bucket = buckets::hash(key);
-        let owners = owners.owners(bucket);
-        let state = if owners.is_empty() {
-            Owners::None
-        } else if owners.iter().any(|i| now.healthy(*i)) {
-            Owners::Healthy
-        } else {
-            Owners::Down
-        };
-        let client = Client {
-            key,
-            elapsed: call.elapsed,
-            transaction: call.transaction,
-        };
-        match buckets.service(state, &client, since_epoch(now.ctx)) {
-            Service::Owner => {
-                self.count(Counter::BucketsOwner);
-                now.within(now.snapshot.owners_of(bucket))
+        self.count(session_counter(status));
+        let made = match (snapshot.affinity(), &outcome.choice) {
+            (Some(affinity), Ok(choice)) if status.sends_key() => {
+                Some((Arc::clone(affinity), choice.index))
             }
-            Service::Anyone => now.by_rules(None),
-            Service::TakenOver => {
-                self.count(Counter::BucketsTakenOver);
-                now.by_rules(None)
-            }
-            Service::Delayed => {
-                self.count(Counter::BucketsDelayed);
-                now.refuse(Refusal::Delayed)
-            }
-        }
-    }
-
-    fn rules(&self) -> &Rules {
-        &self.config.settings.rules
+            _ => None,
+        };
+        let outcome = SessionOutcome {
+            status,
+            made,
+            sent: false,
+        };
+        task.set_session_outcome(session.identity(), outcome);
     }
 }
 
@@ -360,13 +272,13 @@ impl Director for Domain {
     /// so that it is chosen; who gets it waits when it is resolved.
     fn healthy(&self, ctx: Ctx<'_>) -> (bool, f64) {
         let snapshot = self.snapshot.load();
-        if snapshot.pending && ctx.in_task() {
+        if snapshot.is_pending() && ctx.in_task() {
             let timeout = self.config.settings.first_lookup_timeout;
             return (!self.first.is_overdue(timeout), 0.0);
         }
         let mut latest = 0.0_f64;
-        for endpoint in &snapshot.endpoints {
-            let (healthy, changed) = endpoint.leaf.health(ctx);
+        for backend in snapshot.backends() {
+            let (healthy, changed) = backend.leaf.health(ctx);
             latest = latest.max(changed);
             if healthy {
                 return (true, latest);

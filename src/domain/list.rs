@@ -23,15 +23,15 @@ struct Health {
 impl Health {
     fn of(ctx: Ctx<'_>, snapshot: &Snapshot) -> Self {
         let mut health = Health {
-            total: snapshot.endpoints.len(),
+            total: snapshot.backends().len(),
             ..Health::default()
         };
-        for endpoint in &snapshot.endpoints {
+        for endpoint in snapshot.backends() {
             let (healthy, changed) = endpoint.leaf.health(ctx);
             health.changed = health.changed.max(changed);
             if healthy {
                 health.healthy += 1;
-                health.preferred += usize::from(endpoint.is_preferred());
+                health.preferred += usize::from(endpoint.rank.is_preferred());
             }
         }
         health
@@ -151,17 +151,17 @@ impl Domain {
             "buckets",
             json!(references.buckets.as_ref().map(|b| b.name())),
         );
-        if let Some(owners) = &snapshot.owners {
+        if let Some(owners) = snapshot.owners() {
             set("buckets_unowned", json!(owners.unowned()));
         }
         let backends: Map<String, Value> = snapshot
-            .endpoints
+            .backends()
             .iter()
             .enumerate()
             .map(|(i, e)| {
                 let mut backend = json!({
                     "health": word(e.leaf.healthy(ctx)),
-                    "preferred": e.is_preferred(),
+                    "preferred": e.rank.is_preferred(),
                     "score": e.rank.score,
                     "priority": e.rank.priority,
                     "weight": e.rank.weight,
@@ -169,7 +169,7 @@ impl Domain {
                     "address": e.key.address.to_string(),
                     "port": e.key.port,
                 });
-                if let (Some(owners), Value::Object(backend)) = (&snapshot.owners, &mut backend) {
+                if let (Some(owners), Value::Object(backend)) = (snapshot.owners(), &mut backend) {
                     backend.insert("buckets".to_owned(), json!(owners.count(i)));
                 }
                 (e.leaf.name().to_owned(), backend)
@@ -201,8 +201,12 @@ fn ttl_from(from: TtlFrom) -> &'static str {
 /// more ends the server, so what is ours shares one.
 fn write_rows(ctx: Ctx<'_>, out: &mut Out<'_>, snapshot: &Snapshot) -> fmt::Result {
     write!(out, "\n\n\tBackend\tRank\tHealth\n")?;
-    for e in &snapshot.endpoints {
-        let preferred = if e.is_preferred() { "preferred, " } else { "" };
+    for e in snapshot.backends() {
+        let preferred = if e.rank.is_preferred() {
+            "preferred, "
+        } else {
+            ""
+        };
         writeln!(
             out,
             "\t{}\t{preferred}score {}, priority {}, weight {}, in flight {}\t{}",

@@ -1,26 +1,17 @@
 //! What is counted and said about a request's choice.
 
+use std::sync::Arc;
+
+use dynamic_core::buckets::Service;
+use dynamic_core::domain::Backend;
 use dynamic_core::name::Excerpt;
 use dynamic_core::select::{Choice, Pass};
 use dynamic_core::session::Status;
+use dynamic_core::snapshot::{Outcome, Refusal};
 
 use super::Domain;
 use super::choose::Call;
-use super::snapshot::{Endpoint, Snapshot};
-use crate::vrt::{Counter, Ctx, Tag};
-
-/// Why a request gets no backend.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Refusal {
-    /// There is none.
-    Empty,
-    /// The pin names none.
-    Pin,
-    /// The session's failure policy.
-    Session(Status),
-    /// The owners of its bucket are down, and it has not waited long enough.
-    Delayed,
-}
+use crate::vrt::{Counter, Ctx, Leaf, Tag};
 
 /// What counts such an outcome.
 pub(super) fn session_counter(status: Status) -> Counter {
@@ -33,10 +24,26 @@ pub(super) fn session_counter(status: Status) -> Counter {
 }
 
 impl Domain {
-    /// Counts a choice, and says it where the director is to.
-    pub(super) fn account(&self, ctx: Ctx<'_>, choice: &Choice, endpoint: &Endpoint) {
+    /// Counts who serves the request's bucket.
+    pub(super) fn count_service(&self, outcome: &Outcome) {
+        let counter = match outcome.service {
+            Some(Service::Owner) => Counter::BucketsOwner,
+            Some(Service::TakenOver) => Counter::BucketsTakenOver,
+            Some(Service::Delayed) => Counter::BucketsDelayed,
+            Some(Service::Anyone) | None => return,
+        };
+        self.count(counter);
+    }
+
+    /// Counts a choice, and logs it where the director is to.
+    pub(super) fn record_choice(
+        &self,
+        ctx: Ctx<'_>,
+        choice: &Choice,
+        backend: &Backend<Arc<Leaf>>,
+    ) {
         self.count(Counter::Selected);
-        if endpoint.is_preferred() {
+        if backend.rank.is_preferred() {
             self.count(Counter::SelectedPreferred);
         }
         if choice.spilled {
@@ -49,16 +56,16 @@ impl Domain {
             self.count(Counter::RetriedElsewhere);
         }
         if self.config.debugging() {
-            self.log_choice(ctx, choice, endpoint);
+            self.log_choice(ctx, choice, backend);
         }
     }
 
     /// Says in the request's own log what it gets, and why.
     #[cold]
-    fn log_choice(&self, ctx: Ctx<'_>, choice: &Choice, endpoint: &Endpoint) {
-        let mut event = format!("choose {} tier {}", endpoint.id(), choice.tier);
+    fn log_choice(&self, ctx: Ctx<'_>, choice: &Choice, backend: &Backend<Arc<Leaf>>) {
+        let mut event = format!("choose {} tier {}", backend.key.id(), choice.tier);
         for (is_so, what) in [
-            (endpoint.is_preferred(), " preferred"),
+            (backend.rank.is_preferred(), " preferred"),
             (choice.spilled, " spilled"),
             (choice.bound_exceeded, " overflow"),
             (choice.retried_elsewhere, " elsewhere"),
@@ -71,12 +78,13 @@ impl Domain {
         self.log_in(ctx, Tag::Debug, &event);
     }
 
-    /// Says in the request's own log why it gets no backend.
-    pub(super) fn explain(&self, ctx: Ctx<'_>, snapshot: &Snapshot, call: &Call<'_>, why: Refusal) {
-        let why = match why {
+    /// Logs in the request's own log why it gets no backend.
+    #[cold]
+    pub(super) fn log_refusal(&self, ctx: Ctx<'_>, call: &Call<'_>, refusal: Refusal) {
+        let reason = match refusal {
             // Outside of tasks nothing waits.
-            _ if snapshot.pending && !ctx.in_task() => "no answer yet".to_owned(),
-            _ if snapshot.pending => {
+            Refusal::Pending if !ctx.in_task() => "no answer yet".to_owned(),
+            Refusal::Pending => {
                 let timeout = self.config.settings.first_lookup_timeout.as_secs_f64();
                 format!("no answer within first_lookup_timeout = {timeout}s")
             }
@@ -90,6 +98,6 @@ impl Domain {
                 "the owners of its bucket are down, and it has not waited service_delay".to_owned()
             }
         };
-        self.log_in(ctx, Tag::Error, &format!("no backend: {why}"));
+        self.log_in(ctx, Tag::Error, &format!("no backend: {reason}"));
     }
 }

@@ -1,67 +1,45 @@
-//! What a request reads: the endpoints of one answer, ranked.
+//! The snapshot that requests read, and how it is replaced.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use dynamic_core::buckets::OwnerTable;
+use dynamic_core::buckets::Buckets;
 use dynamic_core::domain::Backend;
-use dynamic_core::select::{Member, Selector};
-use dynamic_core::session::{AffinityTable, AffinityTo};
+use dynamic_core::snapshot::Preparation;
 
 use crate::director::Config;
 use crate::vrt::Leaf;
 
-/// The buckets of RFC 3074.
-const BUCKETS: usize = 256;
+/// The endpoints of one answer. Their leaves live at least as long as it.
+pub(crate) type Snapshot = dynamic_core::snapshot::Snapshot<Arc<Leaf>>;
 
-/// One endpoint of a snapshot.
-#[derive(Debug)]
-pub(crate) struct Endpoint(Backend<Arc<Leaf>>);
-
-impl std::ops::Deref for Endpoint {
-    type Target = Backend<Arc<Leaf>>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl Endpoint {
-    /// `address:port` in canonical form: its identity on all machines.
-    pub(super) fn id(&self) -> String {
-        self.key.id().to_string()
-    }
-
-    pub(super) fn is_preferred(&self) -> bool {
-        self.rank.score > 0
-    }
-}
-
-/// The endpoints of one answer, in the order of their identities. It does not
-/// change; the leaves live at least as long as it.
-#[derive(Debug)]
-pub(crate) struct Snapshot {
-    pub(super) endpoints: Box<[Endpoint]>,
-    pub(super) selector: Selector,
-    /// What session keys name.
-    pub(super) affinity: Option<Arc<AffinityTable>>,
-    /// Who owns which hash bucket.
-    pub(super) owners: Option<OwnerTable>,
-    /// Selectors of the groups of several endpoints that session keys name, and
-    /// of the owners of each bucket, each built when it is first needed.
-    groups: Box<[OnceLock<Selector>]>,
-    buckets: Box<[OnceLock<Selector>]>,
-    /// There was no answer yet.
-    pub(super) pending: bool,
+/// Prepares all that requests need. `seed` says whose turn it is first.
+pub(super) fn prepare(config: &Config, backends: Vec<Backend<Arc<Leaf>>>, seed: u64) -> Snapshot {
+    let references = &config.references;
+    let session = references.session.as_ref().map(|object| {
+        let session = object.session();
+        (session.format(), session.settings().affinity_to())
+    });
+    let preparation = Preparation {
+        rules: config.settings.rules,
+        session,
+        buckets: references
+            .buckets
+            .as_ref()
+            .and_then(|object| object.built())
+            .map(Buckets::assignment),
+        seed,
+    };
+    Snapshot::new(backends, &preparation)
 }
 
 /// The snapshot in force.
 #[derive(Debug)]
 pub(super) struct Published {
     snapshot: ArcSwap<Snapshot>,
-    /// Where it is, only to be compared: a task that keeps it need not get
-    /// hold of it anew.
+    /// Where it is, only to be compared: a task that holds it need not get
+    /// hold of it again.
     address: AtomicPtr<()>,
 }
 
@@ -89,110 +67,5 @@ impl Published {
     /// now.
     pub(super) fn address(&self) -> *const () {
         self.address.load(Ordering::Acquire)
-    }
-}
-
-impl Snapshot {
-    /// Before the first answer.
-    pub(super) fn pending() -> Self {
-        Snapshot {
-            pending: true,
-            ..Snapshot::empty()
-        }
-    }
-
-    /// No endpoints.
-    pub(super) fn empty() -> Self {
-        Snapshot {
-            endpoints: Box::default(),
-            selector: Selector::new(&[], 0),
-            affinity: None,
-            owners: None,
-            groups: Box::default(),
-            buckets: Box::default(),
-            pending: false,
-        }
-    }
-
-    /// Prepares all that requests need. `seed` says whose turn it is first.
-    pub(super) fn new(config: &Config, backends: Vec<Backend<Arc<Leaf>>>, seed: u64) -> Self {
-        let endpoints: Vec<Endpoint> = backends.into_iter().map(Endpoint).collect();
-        let ids: Vec<String> = endpoints.iter().map(Endpoint::id).collect();
-        let members: Vec<Member<'_>> = endpoints
-            .iter()
-            .zip(&ids)
-            .map(|(e, id)| Member {
-                id,
-                weight: e.rank.weight,
-                priority: e.rank.priority,
-                score: e.rank.score,
-            })
-            .collect();
-        let selector = Selector::new(&members, seed);
-        selector.prepare(&config.settings.rules);
-        let references = &config.references;
-        let session = references.session.as_ref().map(|object| object.session());
-        let affinity_to = session.map_or(AffinityTo::Endpoint, |s| s.settings().affinity_to());
-        let affinity = session.map(|session| match affinity_to {
-            AffinityTo::Endpoint => {
-                AffinityTable::new(session.format(), ids.iter().map(String::as_str))
-            }
-            AffinityTo::Host => {
-                AffinityTable::new(session.format(), endpoints.iter().map(|e| &*e.key.host))
-            }
-        });
-        let owners = references
-            .buckets
-            .as_ref()
-            .and_then(|b| b.built())
-            .map(|buckets| {
-                OwnerTable::new(
-                    buckets.assignment(),
-                    endpoints
-                        .iter()
-                        .map(|e| (e.key.address, e.key.port, &*e.key.host)),
-                )
-            });
-        let layouts = |count: usize| (0..count).map(|_| OnceLock::new()).collect();
-        let groups = if affinity.is_some() {
-            layouts(endpoints.len())
-        } else {
-            Box::default()
-        };
-        let buckets = if owners.is_some() {
-            layouts(BUCKETS)
-        } else {
-            Box::default()
-        };
-        Snapshot {
-            endpoints: endpoints.into(),
-            selector,
-            affinity: affinity.map(Arc::new),
-            owners,
-            groups,
-            buckets,
-            pending: false,
-        }
-    }
-
-    /// The selector of the endpoints that a session key names.
-    pub(super) fn group(&self, group: usize) -> Option<&Selector> {
-        let members = self.affinity.as_ref()?.members(group);
-        Some(self.groups.get(group)?.get_or_init(|| self.subset(members)))
-    }
-
-    /// The selector of the owners of a bucket.
-    pub(super) fn owners_of(&self, bucket: u8) -> Option<&Selector> {
-        let owners = self.owners.as_ref()?.owners(bucket);
-        Some(
-            self.buckets
-                .get(usize::from(bucket))?
-                .get_or_init(|| self.subset(owners)),
-        )
-    }
-
-    /// `some` in ascending order.
-    fn subset(&self, some: &[usize]) -> Selector {
-        self.selector.subset(|i| some.binary_search(&i).is_ok())
     }
 }

@@ -14,7 +14,7 @@ use dynamic_core::schedule::Timing;
 use dynamic_core::targets::{Origin, SourceId};
 use dynamic_resolve::Report;
 
-use super::snapshot::Snapshot;
+use super::snapshot::prepare;
 use super::{Domain, Kind, State};
 use crate::clock;
 use crate::director::Config;
@@ -187,7 +187,7 @@ impl Domain {
             let addresses = backends.len() as u64;
             let generation = self.next_generation();
             self.snapshot
-                .store(Snapshot::new(&self.config, backends, generation));
+                .store(prepare(&self.config, backends, generation));
             self.counters.set(Counter::Addresses, addresses);
             self.first.complete();
         }
