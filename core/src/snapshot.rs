@@ -393,31 +393,32 @@ impl<L, R: RequestView, S: EndpointState> Choosing<'_, L, R, S> {
 /// the addresses of a target.
 const MAX_SCALE: u64 = 5040;
 
-/// The weight of each endpoint. A weight is a target's (host and port), and its
-/// addresses share it: all are multiplied by one number, so that the shares
-/// are whole.
+/// The weight of each endpoint. A weight is a target's, and those of its
+/// addresses that are in one tier share it: all weights are multiplied by one
+/// number, so that the shares are whole.
 fn shared_weights<L>(backends: &[Backend<L>]) -> Vec<u32> {
-    let mut counts: HashMap<(&str, u16), u64> = HashMap::new();
+    let target = |backend: &Backend<L>| {
+        let (key, rank) = (&backend.key, backend.rank);
+        let tier = (rank.priority, rank.score);
+        (Arc::clone(&key.host), key.port, tier, rank.weight)
+    };
+    let mut counts = HashMap::new();
     for backend in backends {
-        *counts
-            .entry((&*backend.key.host, backend.key.port))
-            .or_default() += 1;
-    }
-    let weighted = backends.iter().any(|b| b.rank.weight != 1);
-    if counts.len() <= 1 || !(weighted || counts.values().any(|count| *count > 1)) {
-        return backends.iter().map(|b| b.rank.weight).collect();
+        *counts.entry(target(backend)).or_insert(0_u64) += 1;
     }
     let scale = counts
         .values()
         .fold(1, |scale, count| lcm(scale, *count).min(MAX_SCALE));
+    if counts.len() == 1 || scale == 1 {
+        return backends.iter().map(|b| b.rank.weight).collect();
+    }
     backends
         .iter()
         .map(|backend| {
-            let key = (&*backend.key.host, backend.key.port);
-            let count = counts.get(&key).copied().unwrap_or(1);
-            let weight = u64::from(backend.rank.weight) * scale;
+            let count = counts.get(&target(backend)).copied().unwrap_or(1);
+            let weight = u64::from(backend.rank.weight);
             // A weight above 0 stays above 0.
-            let share = (weight / count).max(u64::from(weight > 0));
+            let share = (weight * scale / count).max(u64::from(weight > 0));
             u32::try_from(share).unwrap_or(u32::MAX)
         })
         .collect()
