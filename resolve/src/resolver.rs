@@ -321,7 +321,8 @@ impl Shared {
     fn note(&self, name: &str, report: &Report) {
         if let Some(slots) = &self.parallel {
             let mut faults = report.faults.iter().chain(&report.passed_over);
-            slots.note(name, faults.any(|fault| fault.failure == Failure::Timeout));
+            let unanswered = faults.any(|fault| fault.failure == Failure::Timeout);
+            slots.note(name, unanswered && report.decisive.is_empty());
         }
     }
 
