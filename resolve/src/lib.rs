@@ -14,6 +14,8 @@
 //! and servers with a zone id or a name for TLS.
 #![forbid(unsafe_code)]
 
+mod dns_lookup;
+mod edns;
 mod fault;
 mod files;
 mod host;

@@ -1,6 +1,5 @@
 //! Answers one question at a time: hosts file, search list, servers.
 
-use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use dynamic_core::answer::{Addresses, Failure, Family, FamilyAnswer, HostAnswer,
 use hickory_proto::rr::{Name, RData, RecordType};
 use tokio::time::Instant;
 
+use crate::dns_lookup::search;
 use crate::fault::ServerFault;
 use crate::files::SystemFiles;
 use crate::host::{Families, FirstAnswer, HostAnswers, HostLookup, HostQuery, of_family};
@@ -18,7 +18,7 @@ use crate::message::{self, Chain, Step};
 use crate::nsswitch::HostSources;
 use crate::plan::Plan;
 use crate::report::{Lookup, Report};
-use crate::search::{Search, SearchAnswer, SearchOutcome, search_candidates};
+use crate::search::{SearchAnswer, SearchOutcome, search_candidates};
 use crate::servers::QueryBudget;
 use crate::settings::{Namespace, Settings};
 use crate::slots::{Slot, Slots};
@@ -41,7 +41,7 @@ pub struct Resolver {
     shared: Arc<Shared>,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     settings: Settings,
     files: SystemFiles,
     outstanding: Slots,
@@ -117,85 +117,10 @@ impl Resolver {
         let plan = self.shared.plan();
         let candidates = search_candidates(name, absolute, &plan.search, plan.ndots);
         let lookup: Lookup<Result<SrvAnswer, Failure>> =
-            self.shared.search(&plan, name, candidates, in_force).await;
+            search(&self.shared, &plan, name, candidates, in_force).await;
         self.shared.note(name, &lookup.report);
         drop(slot);
         lookup
-    }
-}
-
-/// What can be looked up in DNS, for one full name.
-trait DnsLookup: SearchAnswer + Sized + Send {
-    fn failed(report: Report, failure: Failure) -> Self;
-
-    /// Asks for the name of the report.
-    fn ask(
-        shared: &Arc<Shared>,
-        plan: &Arc<Plan>,
-        report: Report,
-        budget: QueryBudget,
-    ) -> impl Future<Output = Self> + Send;
-
-    fn report(&mut self) -> &mut Report;
-}
-
-impl DnsLookup for FirstAnswer {
-    fn failed(report: Report, failure: Failure) -> Self {
-        Self::only(Lookup {
-            answer: HostAnswers::failed(Families::Both, failure),
-            report,
-        })
-    }
-
-    fn ask(
-        shared: &Arc<Shared>,
-        plan: &Arc<Plan>,
-        report: Report,
-        budget: QueryBudget,
-    ) -> impl Future<Output = Self> + Send {
-        let family = |family| {
-            Box::pin(Arc::clone(shared).family(Arc::clone(plan), report.clone(), family, budget))
-        };
-        Self::of(family(Family::V4), family(Family::V6))
-    }
-
-    fn report(&mut self) -> &mut Report {
-        &mut self.lookup.report
-    }
-}
-
-impl SearchAnswer for Lookup<Result<SrvAnswer, Failure>> {
-    fn outcome(&self) -> SearchOutcome {
-        self.answer.outcome()
-    }
-}
-
-impl DnsLookup for Lookup<Result<SrvAnswer, Failure>> {
-    fn failed(report: Report, failure: Failure) -> Self {
-        Self {
-            answer: Err(failure),
-            report,
-        }
-    }
-
-    async fn ask(
-        shared: &Arc<Shared>,
-        plan: &Arc<Plan>,
-        mut report: Report,
-        budget: QueryBudget,
-    ) -> Self {
-        let answer = shared
-            .question(plan, RecordType::SRV, message::service, budget, &mut report)
-            .await
-            .map(|(records, ttl)| SrvAnswer {
-                records,
-                ttl: Some(ttl),
-            });
-        Self { answer, report }
-    }
-
-    fn report(&mut self) -> &mut Report {
-        &mut self.report
     }
 }
 
@@ -273,7 +198,7 @@ impl Shared {
         let in_force = query.in_force.as_deref();
         let mut first = match self.ask_one(&plan, query, &candidates).await {
             Some(lookup) => FirstAnswer::only(lookup),
-            None => self.search(&plan, name, candidates, in_force).await,
+            None => search(self, &plan, name, candidates, in_force).await,
         };
         self.note(name, &first.lookup.report);
         first.rest = first.rest.map(|rest| {
@@ -316,38 +241,7 @@ impl Shared {
         (!searches).then(|| of_family(family, lookup))
     }
 
-    /// Asks for one candidate of the search list after the other.
-    async fn search<A: DnsLookup>(
-        self: &Arc<Self>,
-        plan: &Arc<Plan>,
-        name: &str,
-        candidates: Vec<String>,
-        in_force: Option<&str>,
-    ) -> A {
-        let since = Instant::now();
-        let all = candidates.len();
-        let mut faults: Vec<ServerFault> = Vec::new();
-        let mut search = Search::new(candidates, in_force);
-        while let Some(candidate) = search.ask() {
-            let report = Report::new(name, candidate);
-            let brief = search.is_before_in_force();
-            let budget = plan.budget(since.elapsed(), search.left(), all, brief);
-            let mut answer = A::ask(self, plan, report, budget).await;
-            faults.extend(answer.report().faults.iter().cloned());
-            search.answer(answer);
-        }
-        // No candidate: the name is too long to exist.
-        let mut answer = search.into_outcome().map_or_else(
-            || A::failed(Report::new(name, name), Failure::NxDomain),
-            |(_, answer)| answer,
-        );
-        let report = answer.report();
-        faults.retain(|fault| !report.faults.contains(fault));
-        report.passed_over = faults;
-        answer
-    }
-
-    async fn family(
+    pub(crate) async fn family(
         self: Arc<Self>,
         plan: Arc<Plan>,
         mut report: Report,
@@ -376,7 +270,7 @@ impl Shared {
     }
 
     /// Asks one question, and follows where it leads.
-    async fn question<T>(
+    pub(crate) async fn question<T>(
         &self,
         plan: &Plan,
         record: RecordType,
@@ -427,7 +321,8 @@ impl Shared {
     fn note(&self, name: &str, report: &Report) {
         if let Some(slots) = &self.parallel {
             let mut faults = report.faults.iter().chain(&report.passed_over);
-            slots.note(name, faults.any(|fault| fault.failure == Failure::Timeout));
+            let unanswered = faults.any(|fault| fault.failure == Failure::Timeout);
+            slots.note(name, unanswered && report.decisive.is_empty());
         }
     }
 

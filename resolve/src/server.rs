@@ -13,6 +13,7 @@ use hickory_net::xfer::{DnsRequestSender, FirstAnswer};
 use hickory_proto::op::{DnsRequest, DnsRequestOptions, DnsResponse, Message, Query, ResponseCode};
 use tokio::time::{Instant, timeout_at};
 
+use crate::edns::Edns;
 use crate::fault::ExchangeError;
 use crate::message;
 use crate::settings::Transport;
@@ -29,13 +30,6 @@ const SENDS: u8 = 2;
 /// When it is sent again: at a third of the timeout, within these bounds.
 const RESEND_MIN: Duration = Duration::from_millis(300);
 const RESEND_MAX: Duration = Duration::from_secs(1);
-
-/// How long a server that rejects EDNS is asked without.
-const NO_EDNS: Duration = Duration::from_secs(3600);
-
-/// How many questions with EDNS in a row a server has to ignore: one can be a
-/// lost datagram.
-const IGNORED: u8 = 2;
 
 /// How long a server that does not answer comes after the others.
 const AVOID: Duration = Duration::from_secs(30);
@@ -60,16 +54,6 @@ enum Channel {
     /// What was asked for is not in this build.
     #[cfg(not(feature = "tls"))]
     Tls,
-}
-
-/// Whether it understands EDNS (RFC 6891, section 7).
-#[derive(Clone, Copy, Default)]
-struct Edns {
-    /// It is asked without until then.
-    off_until: Option<Instant>,
-    /// How often in a row it answered a plain question and not the one with
-    /// EDNS before it.
-    ignored: u8,
 }
 
 #[derive(Default)]
@@ -198,7 +182,7 @@ impl Server {
         query: &Query,
         limit: Instant,
     ) -> Result<Message, ExchangeError> {
-        if !self.uses_edns() {
+        if !self.state().edns.is_used(Instant::now()) {
             return self
                 .exchange(channel, request(query, false), SENDS, limit)
                 .await;
@@ -212,13 +196,15 @@ impl Server {
         let no_edns = self.exchange(channel, request(query, false), SENDS - 1, limit);
         match first {
             Some(answer) if !rejects_edns(&answer) => {
-                self.record_edns(answer.is_ok());
+                if answer.is_ok() {
+                    self.state().edns.record_answer();
+                }
                 answer
             }
             Some(_) => {
                 let answer = no_edns.await;
                 if answer.is_ok() && !rejects_edns(&answer) {
-                    self.state().edns.off_until = Some(Instant::now() + NO_EDNS);
+                    self.state().edns.record_rejection(Instant::now());
                 }
                 answer
             }
@@ -239,14 +225,14 @@ impl Server {
                 if rejects_edns(&answer) || answer.is_err() {
                     return no_edns.await;
                 }
-                self.record_edns(true);
+                self.state().edns.record_answer();
                 answer
             }
             answer = &mut no_edns => {
                 if rejects_edns(&answer) || answer.is_err() {
                     return with_edns.await;
                 }
-                self.record_edns_ignored();
+                self.state().edns.record_silence(Instant::now());
                 answer
             }
         }
@@ -315,26 +301,6 @@ impl Server {
         (self.timeout / 3)
             .clamp(RESEND_MIN, RESEND_MAX)
             .min(left / 3)
-    }
-
-    fn uses_edns(&self) -> bool {
-        let edns = self.state().edns;
-        edns.off_until.is_none_or(|until| until <= Instant::now())
-    }
-
-    /// A question with EDNS came to an end without a rejection.
-    fn record_edns(&self, answered: bool) {
-        if answered {
-            self.state().edns = Edns::default();
-        }
-    }
-
-    fn record_edns_ignored(&self) {
-        let edns = &mut self.state().edns;
-        edns.ignored = edns.ignored.saturating_add(1);
-        if edns.ignored >= IGNORED {
-            edns.off_until = Some(Instant::now() + NO_EDNS);
-        }
     }
 
     /// The address to connect to. A zone (RFC 4007) is looked up each time:

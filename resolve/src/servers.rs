@@ -172,6 +172,9 @@ impl Servers {
                 && call.at.elapsed() >= self.share(budget) / 2
             {
                 server.unanswered(call.at);
+                if outcome.is_err() {
+                    self.record_fault(faults, call.server, query, &Failure::Timeout.into());
+                }
             }
         }
         outcome

@@ -208,3 +208,34 @@ async fn servers_take_turns_where_the_system_says_so() {
     }
     assert_eq!((first.count("a.test"), second.count("a.test")), (6, 6));
 }
+
+/// The line for the log blames nobody for another one's answer.
+#[tokio::test]
+async fn a_failure_names_the_server_that_decided_and_apart_the_one_that_could_not() {
+    let first = Dns::new("");
+    first.tell("down closed");
+    let second = Dns::new("");
+    let resolver = resolver(settings(&[&first, &second], LONG));
+    let lookup = resolver.host("a.test", false, None).await;
+    assert_eq!(lookup.answer.v4, Err(Failure::NxDomain));
+    let text = lookup.report.failure("A", Failure::NxDomain);
+    let decided = format!(
+        "NXDOMAIN from {}; UNREACHABLE from {} (",
+        second.address(),
+        first.address()
+    );
+    assert!(text.starts_with(&decided), "{text}");
+    // A server that says nothing is named as well.
+    let silent = Dns::new("");
+    silent.tell("down drop");
+    let resolver = self::resolver(settings(&[&silent, &second], SHORT * 4));
+    let lookup = resolver.host("a.test", false, None).await;
+    assert_eq!(
+        lookup.report.failure("A", Failure::NxDomain),
+        format!(
+            "NXDOMAIN from {}; TIMEOUT from {}",
+            second.address(),
+            silent.address()
+        )
+    );
+}
