@@ -213,7 +213,7 @@ fn main() {
         ("weights 1", equal as fn(u32) -> u32),
         ("weights 1 to 7", mixed),
     ] {
-        row(&format!("table, {name}"), |n| {
+        row(&format!("first key, {name}"), |n| {
             let world = world(n, 0, 0);
             first(
                 || selector(n, weights, 1),

@@ -13,12 +13,13 @@
 //!
 //! Computed in integers, with `balance` in millionths.
 //!
-//! Cost: that of the plain choice where the key's endpoint is idle, else one walk
-//! over the scope for `W` and `T`, O(n).
+//! Cost: that of the plain choice where the key's endpoint is idle, else a walk
+//! over the scope for `W` and `T`, and where the endpoint has its part another one
+//! for the next, O(n).
 
 use super::EndpointState;
 use super::eligibility::Eligibility;
-use super::maglev;
+use super::rendezvous;
 use super::tier::{EndpointSet, WeightedEndpoint};
 
 /// What a balance of 1.0 is here.
@@ -32,32 +33,52 @@ pub(super) fn pick<S: EndpointState, E: Fn(usize) -> bool>(
     key: u64,
     balance: f64,
 ) -> Option<(usize, bool)> {
-    let mut load = None;
-    let mut first = None;
+    let in_flight = |position| eligibility.state.in_flight(set.index(position));
+    let first = rendezvous::pick(set, eligibility, key)?;
+    if in_flight(first) == 0 {
+        return Some((first, false));
+    }
+    let load = ScopeLoad::of(set, eligibility, balance);
+    let accepts = |position: usize| {
+        let in_flight = in_flight(position);
+        in_flight == 0 || load.accepts(set.endpoints[position], in_flight.into())
+    };
+    if accepts(first) {
+        return Some((first, false));
+    }
+    let open = |position| eligibility.accepts(set.index(position));
+    let chosen = set
+        .rendezvous()
+        .pick(key, |position| open(position) && accepts(position))
+        .or_else(|| least_loaded(set, eligibility, key))
+        .unwrap_or(first);
+    Some((chosen, chosen != first))
+}
+
+/// The least loaded of those that can be chosen, of several the first in the
+/// key's order.
+fn least_loaded<S: EndpointState, E: Fn(usize) -> bool>(
+    set: &EndpointSet,
+    eligibility: &Eligibility<'_, S, E>,
+    key: u64,
+) -> Option<usize> {
     let mut least: Option<(u64, u64, usize)> = None;
-    let accepted = maglev::walk(set, key, |position| {
-        let endpoint = set.endpoints[position];
+    for (position, endpoint) in set.endpoints.iter().enumerate() {
         if !eligibility.accepts(endpoint.index) {
-            return false;
+            continue;
         }
-        first.get_or_insert(position);
-        let in_flight = u64::from(eligibility.state.in_flight(endpoint.index));
-        if in_flight == 0 {
-            return true;
-        }
-        let load = load.get_or_insert_with(|| ScopeLoad::of(set, eligibility, balance));
-        if load.accepts(endpoint, in_flight) {
-            return true;
-        }
+        let flight = u64::from(eligibility.state.in_flight(endpoint.index));
         let weight = u64::from(endpoint.share());
         // in_flight / weight, compared without a division: both are below 2^32.
-        if least.is_none_or(|(flight, share, _)| in_flight * share < flight * weight) {
-            least = Some((in_flight, weight, position));
+        let less = least.is_none_or(|(least_flight, least_weight, other)| {
+            let (one, two) = (flight * least_weight, least_flight * weight);
+            one < two || one == two && set.rendezvous().precedes(key, position, other)
+        });
+        if less {
+            least = Some((flight, weight, position));
         }
-        false
-    });
-    let position = accepted.or(least.map(|(_, _, position)| position))?;
-    Some((position, first != Some(position)))
+    }
+    least.map(|(_, _, position)| position)
 }
 
 /// The load of a scope.

@@ -14,7 +14,7 @@
 //! 3. In each tier, endpoints of weight 0 are left out unless nothing else in the
 //!    tier can be chosen (RFC 2782); if all have weight 0 they are equal.
 //! 4. Among the rest, the policy chooses one that is healthy and was not tried
-//!    by an earlier attempt of the task: by the key if there is one (`maglev`,
+//!    by an earlier attempt of the task: by the key if there is one (`rendezvous`,
 //!    with `hash_balance` also `bounded`), else by the algorithm (`round_robin`,
 //!    `random`, `least`). With `hash_scope = All` a key chooses among all
 //!    tiers as if they were one.
@@ -37,8 +37,8 @@ mod eligibility;
 mod hash;
 mod index_table;
 mod least;
-mod maglev;
 mod random;
+mod rendezvous;
 mod round_robin;
 mod rules;
 mod selector;

@@ -7,7 +7,7 @@ use super::tier::{EndpointSet, Tier, WeightedEndpoint, get_or_build};
 use super::tier_load::{self, LastCounted};
 use super::{
     Algorithm, Choice, EndpointState, HashScope, Member, Pass, Request, Rules, bounded, hash,
-    least, maglev, random, round_robin,
+    least, random, rendezvous, round_robin,
 };
 
 /// A set of endpoints in their tiers, with all that choosing among them
@@ -227,7 +227,7 @@ fn pick<S: EndpointState, E: Fn(usize) -> bool>(
         (_, Some(key), _) if rules.hash_balance > 0.0 => {
             return bounded::pick(set, eligibility, key, rules.hash_balance);
         }
-        (_, Some(key), _) => maglev::pick(set, eligibility, key),
+        (_, Some(key), _) => rendezvous::pick(set, eligibility, key),
         (_, None, Algorithm::Random) => random::pick(set, eligibility),
         (_, None, Algorithm::Least) => least::pick(set, eligibility),
     };

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::index_table::IndexTable;
-use super::maglev::Table;
+use super::rendezvous::Rendezvous;
 use super::wrr_schedule;
 use crate::random;
 
@@ -121,7 +121,7 @@ pub(super) struct EndpointSet {
     pub(super) subset_cursor: Cursor,
     wrr_schedule: OnceLock<IndexTable>,
     cumulative_weights: OnceLock<Box<[u64]>>,
-    table: OnceLock<Table>,
+    rendezvous: OnceLock<Rendezvous>,
 }
 
 impl EndpointSet {
@@ -145,7 +145,7 @@ impl EndpointSet {
             subset_cursor: Cursor(AtomicU64::new(start)),
             wrr_schedule: OnceLock::new(),
             cumulative_weights: OnceLock::new(),
-            table: OnceLock::new(),
+            rendezvous: OnceLock::new(),
         }
     }
 
@@ -187,10 +187,10 @@ impl EndpointSet {
         })
     }
 
-    /// The table of keys.
-    pub(super) fn table(&self) -> &Table {
-        get_or_build(&self.table, || {
-            Table::new(self.endpoints.iter().map(|e| (e.share(), e.identity)))
+    /// What keys have their home by.
+    pub(super) fn rendezvous(&self) -> &Rendezvous {
+        get_or_build(&self.rendezvous, || {
+            Rendezvous::new(self.endpoints.iter().map(|e| (e.share(), e.identity)))
         })
     }
 }

@@ -37,7 +37,7 @@ fn slot_counts(weights: &[u32]) -> Vec<u32> {
     if sum <= limit {
         reduced
     } else {
-        apportion(&reduced, limit, 1)
+        apportion(&reduced, limit)
     }
 }
 
@@ -50,14 +50,14 @@ fn gcd(mut a: u32, mut b: u32) -> u32 {
 
 /// Divides `slots`, fewer than 2³² and at least the number of weights, among
 /// `weights` in proportion, by the method of largest remainders (ties: the
-/// first), each weight above 0 getting at least `least`, 0 or 1.
+/// first), each weight above 0 getting at least one.
 ///
 /// The counts add up to `slots` if some weight is above 0.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "a count is at most the number of slots"
 )]
-pub(super) fn apportion(weights: &[u32], slots: u64, least: u32) -> Vec<u32> {
+fn apportion(weights: &[u32], slots: u64) -> Vec<u32> {
     let mut counts = vec![0u32; weights.len()];
     let mut order: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0).collect();
     order.sort_by_key(|&i| weights[i]);
@@ -69,11 +69,11 @@ pub(super) fn apportion(weights: &[u32], slots: u64, least: u32) -> Vec<u32> {
     // Lightest first: as soon as one has its slot by right, all have.
     let mut lifted = 0;
     for &i in &order {
-        if scaled(i, left) >= sum * u64::from(least) {
+        if scaled(i, left) >= sum {
             break;
         }
-        counts[i] = least;
-        left -= u64::from(least);
+        counts[i] = 1;
+        left -= 1;
         sum -= u64::from(weights[i]);
         lifted += 1;
     }
@@ -235,19 +235,13 @@ mod tests {
         ) {
             prop_assume!(weights.iter().any(|&w| w > 0));
             let sum: u64 = weights.iter().map(|&w| u64::from(w)).sum();
-            for least in [0, 1] {
-                let counts = apportion(&weights, slots, least);
-                prop_assert_eq!(counts.iter().map(|&c| u64::from(c)).sum::<u64>(), slots);
-                for (&count, &weight) in counts.iter().zip(&weights) {
-                    prop_assert!(weight == 0 || count >= least);
-                    prop_assert!(weight > 0 || count == 0);
-                    if least == 0 {
-                        let exact = u128::from(weight) * u128::from(slots);
-                        let count = u128::from(count);
-                        prop_assert!((count + 1) * u128::from(sum) > exact);
-                        prop_assert!(count * u128::from(sum) < exact + u128::from(sum));
-                    }
-                }
+            let counts = apportion(&weights, slots);
+            prop_assert_eq!(counts.iter().map(|&c| u64::from(c)).sum::<u64>(), slots);
+            for (&count, &weight) in counts.iter().zip(&weights) {
+                prop_assert_eq!(count == 0, weight == 0);
+                // What the lightest have too much, the others lack.
+                let exact = u128::from(weight) * u128::from(slots);
+                prop_assert!(count <= 1 || u128::from(count) * u128::from(sum) < exact + u128::from(sum));
             }
         }
     }
