@@ -4,12 +4,17 @@
 //! The Rust side fills that table field by field, so a function that is
 //! missing, or has other argument types than `vmod.vcc` says, does not compile.
 
+#[path = "build/sources.rs"]
+mod sources;
+
 use std::env;
 use std::error::Error;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use sources::EngineFiles;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -38,24 +43,35 @@ static const unsigned FIRST_HEADER = HTTP_HDR_FIRST;
 
 /// An engine's development files, as pkg-config knows them.
 struct Engine {
-    include: Vec<PathBuf>,
-    vmodtool: PathBuf,
+    files: EngineFiles,
     version: String,
     package: &'static str,
 }
 
 fn engine() -> Result<Engine> {
     let mut tried = Vec::new();
-    for (package, at_least) in [("varnishapi", "8.0.0"), ("vinylapi", "9.0.0")] {
+    let wanted = env::var("ENGINE").unwrap_or_default();
+    for (package, at_least, product) in [
+        ("varnishapi", "7.7.0", "varnish"),
+        ("vinylapi", "9.0.0", "vinyl"),
+    ] {
+        // `make env` names the one that is in use, where both are there.
+        if ["varnish", "vinyl"].contains(&wanted.as_str()) && wanted != product {
+            continue;
+        }
         let found = pkg_config::Config::new()
             .cargo_metadata(false)
             .atleast_version(at_least)
             .probe(package);
         match found {
             Ok(library) => {
+                let folder = PathBuf::from(pkg_config::get_variable(package, "pcfiledir")?);
                 return Ok(Engine {
-                    include: library.include_paths,
-                    vmodtool: pkg_config::get_variable(package, "vmodtool")?.into(),
+                    files: EngineFiles {
+                        headers: library.include_paths,
+                        pkg_config: folder.join(format!("{package}.pc")),
+                        vmodtool: pkg_config::get_variable(package, "vmodtool")?.into(),
+                    },
                     version: library.version,
                     package,
                 });
@@ -64,7 +80,7 @@ fn engine() -> Result<Engine> {
         }
     }
     Err(format!(
-        "no supported engine: pkg-config finds neither Varnish Cache 8.0 or later nor Vinyl Cache \
+        "no supported engine: pkg-config finds neither Varnish Cache 7.7 or later nor Vinyl Cache \
          9.0 or later. `make build` installs one; `make env` prints the environment to build by \
          hand.\n{}",
         tried.join("\n")
@@ -75,17 +91,25 @@ fn engine() -> Result<Engine> {
 fn vmodtool(engine: &Engine, out: &Path) -> Result<String> {
     let vcc = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("vmod.vcc");
     let status = Command::new("python3")
-        .arg(&engine.vmodtool)
+        .arg(&engine.files.vmodtool)
         .args(["-o", "vcc_dynamic_if"])
         .arg(&vcc)
         .current_dir(out)
         .stdout(std::process::Stdio::null())
         .status()
-        .map_err(|e| format!("python3 {}: {e}", engine.vmodtool.display()))?;
+        .map_err(|e| format!("python3 {}: {e}", engine.files.vmodtool.display()))?;
     if !status.success() {
-        return Err(format!("{} on vmod.vcc failed: {status}", engine.vmodtool.display()).into());
+        return Err(format!(
+            "{} on vmod.vcc failed: {status}",
+            engine.files.vmodtool.display()
+        )
+        .into());
     }
     let generated = fs::read_to_string(out.join("vcc_dynamic_if.c"))?;
+    // The id of vmodtool's names the interface alone. The engine would take
+    // two builds of it for one, and go on with the code that it has.
+    let interface = between(&generated, ".file_id =\t\"", "\"")?;
+    let generated = generated.replace(interface, &build_id(engine)?);
     // vrt.h refuses to follow cache.h, which includes it.
     let table: String = generated
         .lines()
@@ -99,6 +123,28 @@ fn vmodtool(engine: &Engine, out: &Path) -> Result<String> {
         .collect();
     fs::write(out.join("vcc_dynamic_table.h"), table)?;
     Ok(generated)
+}
+
+/// Names what this build is made of: the same sources, built in the same way,
+/// have the same id.
+fn build_id(engine: &Engine) -> Result<String> {
+    let compiler = Command::new(env::var("RUSTC")?).arg("-vV").output()?;
+    let mut conditions = vec![
+        env::var("CARGO_PKG_VERSION")?,
+        env::var("TARGET")?,
+        env::var("PROFILE")?,
+        String::from_utf8(compiler.stdout)?,
+        format!("{} {}", engine.package, engine.version),
+    ];
+    let mut features: Vec<String> = env::vars()
+        .map(|(name, _)| name)
+        .filter(|name| name.starts_with("CARGO_FEATURE_"))
+        .collect();
+    features.sort();
+    conditions.extend(features);
+    let conditions: Vec<&str> = conditions.iter().map(String::as_str).collect();
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    Ok(sources::id(&root, sources::SOURCES, &conditions)?)
 }
 
 /// The text between two marks, both excluded.
@@ -129,7 +175,7 @@ fn compile_json(generated: &str, engine: &Engine, out: &Path) -> Result<()> {
     )?;
     cc::Build::new()
         .file(&source)
-        .includes(&engine.include)
+        .includes(&engine.files.headers)
         .warnings(false)
         .compile("vmod_dynamic_json");
     Ok(())
@@ -184,7 +230,7 @@ fn write_constants(generated: &str, out: &Path) -> Result<()> {
 fn bindings(engine: &Engine, out: &Path) -> Result<()> {
     let builder = bindgen::Builder::default()
         .header_contents("wrapper.h", WRAPPER)
-        .clang_args(engine.include.iter().map(|i| format!("-I{}", i.display())))
+        .clang_args(engine.files.headers.iter().map(|i| format!("-I{}", i.display())))
         .clang_arg(format!("-I{}", out.display()))
         .clang_args(["-Wno-everything", "-D_GNU_SOURCE"])
         .allowlist_function("VRT_.*|VSL|VSLb|VSLbt|VSB_.*|WS_.*|VSA_.*|VRND_.*|VTIM_real|VCL_Name|http_(GetHdr|SetHeader|Unset|CountHdr|ForceHeader)")
@@ -212,12 +258,12 @@ fn bindings(engine: &Engine, out: &Path) -> Result<()> {
 }
 
 fn main() -> Result<()> {
-    for changed in ["vmod.vcc", "build.rs"] {
-        println!("cargo:rerun-if-changed={changed}");
-    }
-    println!("cargo:rerun-if-env-changed=PKG_CONFIG_PATH");
     let out = PathBuf::from(env::var("OUT_DIR")?);
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let engine = engine()?;
+    for line in sources::watch(&root, &engine.files) {
+        println!("{line}");
+    }
     let generated = vmodtool(&engine, &out)?;
     bindings(&engine, &out)?;
     compile_json(&generated, &engine, &out)?;
