@@ -7,7 +7,7 @@ use std::time::Duration;
 use dynamic_core::buckets::{Buckets, Client, hash_or};
 
 use crate::sync::lock;
-use crate::vrt::{Ctx, Handed};
+use crate::vrt::{BlobObject, Ctx};
 
 /// `new b = dynamic.buckets(...)`.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct BucketsObject {
     built: OnceLock<Buckets>,
 }
 
-impl Handed for BucketsObject {
+impl BlobObject for BucketsObject {
     const KIND: u32 = 0x6479_6e62;
     const NAME: &'static CStr = c"dynamic.buckets";
 }

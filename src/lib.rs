@@ -19,7 +19,9 @@ mod session;
 mod sync;
 mod task;
 mod vcl;
+#[allow(unsafe_code, reason = "the functions that the engine and VCL call")]
+mod vmod;
 #[allow(unsafe_code, reason = "the bridge to the engine's C interface")]
 mod vrt;
 
-pub use vrt::Vmod_dynamic_Data;
+pub use vmod::Vmod_dynamic_Data;

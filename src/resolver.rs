@@ -7,7 +7,7 @@ use std::time::Duration;
 use dynamic_resolve::{NameServer, Namespace, Settings, Transport, search_domain};
 
 use crate::sync::lock;
-use crate::vrt::Handed;
+use crate::vrt::BlobObject;
 
 /// Most queries under way that can be allowed.
 const MOST_QUERIES: usize = 65_535;
@@ -21,7 +21,7 @@ pub(crate) struct ResolverObject {
     settings: Mutex<Settings>,
 }
 
-impl Handed for ResolverObject {
+impl BlobObject for ResolverObject {
     const KIND: u32 = 0x6479_6e72;
     const NAME: &'static CStr = c"dynamic.resolver";
 }

@@ -1,24 +1,24 @@
 //! The `session` object: keys that bind a client to its backend.
 
 use std::ffi::CStr;
-use std::fs;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use dynamic_core::session::keys::KEY_LENGTH;
 use dynamic_core::session::seal::NONCE_LENGTH;
 use dynamic_core::session::{Arguments, KeyRing, Session, Settings, Status};
+use dynamic_resolve::regular_file::RegularFile;
 use zeroize::Zeroizing;
 
 use crate::task::{SessionOutcome, Task};
-use crate::vrt::{Ctx, Handed, HeaderName, Tag, task_line};
+use crate::vrt::{BlobObject, Ctx, HeaderName, Tag, task_line};
 
 /// The key that seals where no key file is given: one for the process, so that
 /// a reload of VCL keeps sessions.
 static PROCESS_KEY: OnceLock<Arc<KeyRing>> = OnceLock::new();
 
 /// Largest key file that is read, in bytes: 256 keys, with comments.
-const MOST_KEY_FILE: u64 = 1 << 20;
+const MAX_KEY_FILE: u64 = 1 << 20;
 
 /// `new s = dynamic.session(...)`.
 #[derive(Debug)]
@@ -29,20 +29,21 @@ pub(crate) struct SessionObject {
     header: HeaderName,
 }
 
-impl Handed for SessionObject {
+impl BlobObject for SessionObject {
     const KIND: u32 = 0x6479_6e73;
     const NAME: &'static CStr = c"dynamic.session";
 }
 
-fn read_keys(file: &str) -> Result<KeyRing, String> {
-    let length = fs::metadata(file)
-        .map_err(|e| format!("key_file {file:?}: {e}"))?
-        .len();
-    if length > MOST_KEY_FILE {
-        return Err(format!("key_file {file:?}: larger than 1 MiB"));
-    }
-    let text = Zeroizing::new(fs::read(file).map_err(|e| format!("key_file {file:?}: {e}"))?);
-    KeyRing::parse(&text).map_err(|e| format!("key_file {file:?}: {e}"))
+/// The keys of a file, and whether others than its owner can read it.
+fn read_keys(file: &str) -> Result<(KeyRing, bool), String> {
+    let error = |reason: String| format!("key_file = {file:?}: {reason}");
+    let opened = RegularFile::open(file).map_err(|e| error(e.to_string()))?;
+    let exposed = opened.is_readable_by_others();
+    let text = opened
+        .read(MAX_KEY_FILE)
+        .map_err(|e| error(e.to_string()))?;
+    let ring = KeyRing::parse(&Zeroizing::new(text)).map_err(|e| error(e.to_string()))?;
+    Ok((ring, exposed))
 }
 
 fn process_key() -> Result<Arc<KeyRing>, String> {
@@ -68,7 +69,17 @@ impl SessionObject {
     ) -> Result<Arc<Self>, String> {
         let settings = Settings::new(arguments).map_err(|e| e.to_string())?;
         let ring = match settings.key_file() {
-            Some(file) => Some(Arc::new(read_keys(file)?)),
+            Some(file) => {
+                let (ring, exposed) = read_keys(file)?;
+                if exposed {
+                    let line = format!(
+                        "vmod-dynamic {} {vcl_name} - key_file {file:?}: others than its owner can read it",
+                        ctx.vcl_name()
+                    );
+                    task_line(ctx, Tag::Error, &line);
+                }
+                Some(Arc::new(ring))
+            }
             None if settings.policy().is_sealed() => {
                 let line = format!(
                     "vmod-dynamic {} {vcl_name} - session without key_file: keys are good for this process only",

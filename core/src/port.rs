@@ -66,6 +66,78 @@ impl Port {
     }
 }
 
+/// The most parts that a [`PortSet`] may have.
+const MAX_PARTS: usize = 64;
+
+/// A part of the text of a [`PortSet`] that is no port and no range of ports.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0} is no port and no range of ports")]
+pub struct PortSetError(Excerpt);
+
+/// A set of ports, such as `80,443,8000-8999`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortSet(Vec<(u16, u16)>);
+
+impl PortSet {
+    /// Reads ports and ranges of ports with commas between them. Spaces around
+    /// a part do not count. A port may be the name of a service.
+    ///
+    /// # Errors
+    ///
+    /// The first part that is neither, or is empty, or is over the limit of 64.
+    pub fn parse(text: &str, services: &str) -> Result<Self, PortSetError> {
+        let mut ranges = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let error = || PortSetError(Excerpt::new(part.as_bytes()));
+            let port = |text: &str| Port::parse(text, services).ok().map(|port| port.number);
+            // The name of a service may have a hyphen.
+            let range = match (port(part), part.split_once('-')) {
+                (Some(port), _) => Some((port, port)),
+                (None, Some((low, high))) => port(low.trim()).zip(port(high.trim())),
+                (None, None) => None,
+            };
+            let (low, high) = range
+                .filter(|(low, high)| low <= high && ranges.len() < MAX_PARTS)
+                .ok_or_else(error)?;
+            ranges.push((low, high));
+        }
+        Ok(PortSet(ranges))
+    }
+
+    /// Whether a port is in the set.
+    #[must_use]
+    pub fn contains(&self, port: u16) -> bool {
+        self.0
+            .iter()
+            .any(|(low, high)| (*low..=*high).contains(&port))
+    }
+}
+
+/// The port in force for a name.
+///
+/// A port in the text of a name may be a client's, as in a `Host` header: it
+/// counts only where the call gives no port, and only if it is in `allowed`.
+/// Else the call's is in force, or the director's `own`.
+///
+/// # Errors
+///
+/// [`PortError`] for a call's port that is none.
+pub fn port_in_force(
+    in_text: Option<&str>,
+    of_call: Option<&str>,
+    own: &Port,
+    allowed: &PortSet,
+    services: &str,
+) -> Result<Port, PortError> {
+    if let Some(call) = of_call {
+        return Port::parse(call, services);
+    }
+    let client = in_text
+        .and_then(|text| Port::parse(text, services).ok())
+        .filter(|port| allowed.contains(port.number));
+    Ok(client.unwrap_or_else(|| own.clone()))
+}
+
 fn service_port(name: &str, services: &str) -> Option<u16> {
     if name.len() > MAX_SERVICE {
         return None;
@@ -176,5 +248,64 @@ http-alt 8081/tcp
             port("+80").unwrap_err().to_string(),
             "port \"+80\" is not known, 1 to 65535 or the name of a TCP service is accepted"
         );
+    }
+
+    #[test]
+    fn sets_have_ports_ranges_and_services() {
+        let set = PortSet::parse("80, 443,8000-8999 ,http-alt,ssh", SERVICES).unwrap();
+        for (port, expected) in [
+            (80, true),
+            (81, false),
+            (443, true),
+            (7999, false),
+            (8000, true),
+            (8999, true),
+            (9000, false),
+            (22, true),
+        ] {
+            assert_eq!(set.contains(port), expected, "{port}");
+        }
+        assert!(!PortSet::default().contains(80));
+    }
+
+    #[test]
+    fn a_part_that_is_no_port_is_named() {
+        for (text, part) in [
+            ("", "\"\""),
+            ("80,", "\"\""),
+            ("80,x", "\"x\""),
+            ("0", "\"0\""),
+            ("90-80", "\"90-80\""),
+            ("1-65536", "\"1-65536\""),
+            ("80 81", "\"80 81\""),
+        ] {
+            let error = PortSet::parse(text, SERVICES).unwrap_err().to_string();
+            assert_eq!(error, format!("{part} is no port and no range of ports"));
+        }
+        let many = vec!["80"; 65].join(",");
+        assert!(PortSet::parse(&many, SERVICES).is_err());
+    }
+
+    #[test]
+    fn the_port_of_a_text_counts_only_where_it_is_allowed() {
+        let own = Port::parse("8080", "").unwrap();
+        let allowed = PortSet::parse("8000-8099", "").unwrap();
+        let none = PortSet::default();
+        for (in_text, of_call, allowed, expected) in [
+            (None, None, &none, 8080),
+            (Some("22"), None, &none, 8080),
+            (Some("8080"), None, &none, 8080),
+            (Some("8090"), None, &none, 8080),
+            (Some("8090"), None, &allowed, 8090),
+            (Some("22"), None, &allowed, 8080),
+            (Some("x"), None, &allowed, 8080),
+            (Some("0"), None, &allowed, 8080),
+            (Some("8090"), Some("81"), &allowed, 81),
+            (None, Some("81"), &none, 81),
+        ] {
+            let port = port_in_force(in_text, of_call, &own, allowed, "").map(|port| port.number);
+            assert_eq!(port, Ok(expected), "{in_text:?} {of_call:?}");
+        }
+        assert!(port_in_force(None, Some("x"), &own, &none, "").is_err());
     }
 }

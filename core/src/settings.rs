@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::name::Excerpt;
-use crate::port::{Port, PortError};
+use crate::port::{Port, PortError, PortSet};
 use crate::schedule::TtlFrom;
 use crate::select::{Algorithm, HashScope, Rules, RulesError};
 
@@ -26,6 +26,14 @@ pub enum ArgumentError {
     /// A rule of selection out of range.
     #[error("{0}")]
     Rules(#[from] RulesError),
+    /// A set of ports with a part that is none.
+    #[error("ports = {value}: must be ports or ranges of ports with commas between them; {reason}")]
+    Ports {
+        /// What was given.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Text that the engine cannot take.
     #[error("{argument}: must not be empty")]
     Empty {
@@ -82,6 +90,8 @@ pub struct Arguments {
     pub hash_scope: String,
     pub overprovisioning: f64,
     pub slow_start: f64,
+    pub ports: Option<String>,
+    pub max_names: i64,
 }
 
 /// What a director works with.
@@ -128,6 +138,10 @@ pub struct Settings {
     /// Seconds in which a newly healthy endpoint gets to its full weight; 0 is
     /// at once.
     pub slow_start: f64,
+    /// Ports that the text of a name may give.
+    pub ports: PortSet,
+    /// The most names that there can be at once.
+    pub max_names: usize,
 }
 
 /// Longest duration that an argument may have: what a timer can hold.
@@ -202,18 +216,26 @@ fn header_text(
 /// ahead and shown in lists. Empty means none.
 ///
 /// # Errors
-/// What is longer than a name can be, not UTF-8, or has control characters.
+/// What is not [`engine_text`].
 pub fn authority(text: &[u8]) -> Result<String, ArgumentError> {
-    const LONGEST_NAME: usize = 255;
-    std::str::from_utf8(text)
-        .ok()
-        .filter(|text| text.len() <= LONGEST_NAME && !text.chars().any(char::is_control))
+    engine_text(text)
         .map(str::to_owned)
         .ok_or_else(|| ArgumentError::Range {
             argument: "authority",
             value: Excerpt::new(text).to_string(),
-            accepted: "up to 255 octets of UTF-8 without control characters",
+            accepted: "up to 255 visible ASCII characters without \", \\ and spaces",
         })
+}
+
+/// Text that may be part of a name in the engine: up to 255 visible ASCII
+/// characters without `"` and `\`. The engine's tools end on some others, as
+/// they split names at spaces and quote them in JSON.
+#[must_use]
+pub fn engine_text(text: &[u8]) -> Option<&str> {
+    const MAX_LENGTH: usize = 255;
+    let sound = |byte: &u8| byte.is_ascii_graphic() && !b"\"\\".contains(byte);
+    let text = std::str::from_utf8(text).ok()?;
+    (text.len() <= MAX_LENGTH && text.as_bytes().iter().all(sound)).then_some(text)
 }
 
 /// A header's name as HTTP writes it (RFC 9110, section 5.6.2: a token), short
@@ -246,6 +268,9 @@ fn or_none(argument: &'static str, seconds: f64) -> Result<f64, ArgumentError> {
         accepted: "0s (off) to 10 years",
     })
 }
+
+/// The most that `max_names` may be.
+const MAX_NAMES: usize = 1_000_000;
 
 /// Whole counts that the engine keeps in 31 bits.
 const MANY: u32 = i32::MAX as u32;
@@ -286,10 +311,26 @@ impl Arguments {
             slow_start: self.slow_start > 0.0,
         };
         rules.check()?;
+        let ports = match &self.ports {
+            Some(text) => PortSet::parse(text, services).map_err(|e| ArgumentError::Ports {
+                value: Excerpt::new(text.as_bytes()).to_string(),
+                reason: e.to_string(),
+            })?,
+            None => PortSet::default(),
+        };
         Ok(Settings {
             rules,
             hash_header: header_name("hash_header", self.hash_header)?,
             slow_start: or_none("slow_start", self.slow_start)?,
+            ports,
+            max_names: usize::try_from(self.max_names)
+                .ok()
+                .filter(|names| (1..=MAX_NAMES).contains(names))
+                .ok_or_else(|| ArgumentError::Range {
+                    argument: "max_names",
+                    value: self.max_names.to_string(),
+                    accepted: "1 to 1000000",
+                })?,
             port,
             host_header: header_text("host_header", self.host_header)?,
             share,

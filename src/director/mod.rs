@@ -6,17 +6,23 @@ mod leaves;
 mod names;
 
 use std::ffi::CStr;
-use std::fs;
+use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
 use dynamic_core::settings::Arguments;
+use dynamic_resolve::regular_file;
 
 pub(crate) use self::config::{Config, References};
 use self::domains::Domains;
 use crate::domain::Domain;
 use crate::lifetime;
 use crate::sync::lock;
-use crate::vrt::{Ctx, Handed};
+use crate::vrt::{BlobObject, Ctx};
+
+/// The file with the names of services and their ports.
+const SERVICES: &str = "/etc/services";
+/// The largest services file that is read, in bytes.
+const MAX_SERVICES: u64 = 4 << 20;
 
 /// `new d = dynamic.director(...)`.
 ///
@@ -34,7 +40,7 @@ pub(crate) struct Director {
     custom: Mutex<Vec<Arc<Domain>>>,
 }
 
-impl Handed for Director {
+impl BlobObject for Director {
     const KIND: u32 = 0x6479_6e64;
     const NAME: &'static CStr = c"dynamic.director";
 }
@@ -52,11 +58,12 @@ impl Director {
     ) -> Result<Arc<Self>, String> {
         let vcl = lifetime::of(ctx).ok_or("the VCL is unknown to the module")?;
         // A container may have no services file: http and https are built in.
-        let services = fs::read("/etc/services")
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        let services = regular_file::read(Path::new(SERVICES), MAX_SERVICES)
+            .map(|file| String::from_utf8_lossy(&file).into_owned())
             .unwrap_or_default();
         let settings = arguments.check(&services).map_err(|e| e.to_string())?;
-        let domains = Domains::new(10_000).map_err(|why| format!("no random numbers: {why}"))?;
+        let domains =
+            Domains::new(settings.max_names).map_err(|why| format!("no random numbers: {why}"))?;
         let config = Config::new(vcl, name, settings, references);
         let director = Arc::new_cyclic(|this| Director {
             this: Weak::clone(this),

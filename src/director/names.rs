@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use dynamic_core::name::{self, DnsName, Host, Target as Parsed};
-use dynamic_core::port::Port;
+use dynamic_core::port::{Port, port_in_force};
 use dynamic_core::settings;
 
 use super::Director;
@@ -146,7 +146,14 @@ impl Director {
     /// # Errors
     /// The argument that cannot be accepted.
     pub(crate) fn target(&self, host: &str, port: &str) -> Result<Target, String> {
-        let (parsed, port) = self.parse(host.as_bytes(), port.as_bytes())?;
+        // The text is VCL's own: its port counts.
+        let parsed = name::parse(host.as_bytes()).map_err(|e| e.to_string())?;
+        let port = match (&parsed.port, port) {
+            (Some(own), _) => Port::parse(own, &self.services),
+            (None, "") => Ok(self.config.settings.port.clone()),
+            (None, call) => Port::parse(call, &self.services),
+        };
+        let port = port.map_err(|e| e.to_string())?;
         if is_service(&parsed.host) {
             return Err(format!(
                 "host = {}: is the name of a service, must be a host",
@@ -189,17 +196,19 @@ impl Director {
             .flatten()
     }
 
+    /// A call's host and port. A port in the host's text may be a client's.
     fn parse(&self, host: &[u8], port: &[u8]) -> Result<(Parsed, Port), String> {
         let target = name::parse(host).map_err(|e| e.to_string())?;
-        let given = match &target.port {
-            Some(explicit) => Some(explicit.clone()),
-            None if port.is_empty() => None,
-            None => Some(String::from_utf8_lossy(port).into_owned()),
-        };
-        let port = match given {
-            Some(text) => Port::parse(&text, &self.services).map_err(|e| e.to_string())?,
-            None => self.config.settings.port.clone(),
-        };
+        let settings = &self.config.settings;
+        let call = String::from_utf8_lossy(port);
+        let port = port_in_force(
+            target.port.as_deref(),
+            (!call.is_empty()).then_some(&*call),
+            &settings.port,
+            &settings.ports,
+            &self.services,
+        )
+        .map_err(|e| e.to_string())?;
         Ok((target, port))
     }
 

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::director::Director;
 use crate::domain::Domain;
 use crate::vcl::Vcl;
-use crate::vrt::{Guard, VclPtr, guard};
+use crate::vrt::{Guard, VclPtr, catch_panic};
 use worker::{Warm, Worker};
 
 /// How long the thread rests after a panic, so that one that comes back at
@@ -73,7 +73,7 @@ pub(crate) fn start() -> io::Result<(CommandSender, JoinHandle<()>)> {
 fn run(runtime: &tokio::runtime::Runtime, mut commands: UnboundedReceiver<Command>) {
     let mut vcls: HashMap<VclPtr, Warm> = HashMap::new();
     loop {
-        let closed = guard("resolver thread", false, || {
+        let closed = catch_panic("resolver thread", false, || {
             let mut worker = Worker::new(&mut commands, &mut vcls);
             worker.watch_all();
             tokio::task::LocalSet::new().block_on(runtime, worker.run());

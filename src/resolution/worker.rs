@@ -24,7 +24,7 @@ use crate::director::Director;
 use crate::domain::{Domain, LookupInfo, Next};
 use crate::lifetime;
 use crate::vcl::Vcl;
-use crate::vrt::{Guard, OffTask, VclPtr, guard, log_panic};
+use crate::vrt::{Guard, OffTask, VclPtr, catch_panic, log_panic};
 
 /// How often leaves are given back and unused names are looked for.
 const HOUSEKEEPING: Duration = Duration::from_millis(200);
@@ -166,7 +166,7 @@ impl<'t> Worker<'t> {
     /// Runs until the channel is closed.
     pub(super) async fn run(mut self) {
         loop {
-            guard("query", (), || self.ask());
+            catch_panic("query", (), || self.ask());
             let housekeeping = self.last_housekeeping + HOUSEKEEPING;
             let wake = self
                 .agenda
@@ -178,17 +178,17 @@ impl<'t> Worker<'t> {
                     Some(command) => {
                         #[cfg(debug_assertions)]
                         inject::panic_in_thread(&command);
-                        guard("command", (), || self.obey(command));
+                        catch_panic("command", (), || self.obey(command));
                     }
                     None => return,
                 },
                 Some((id, outcome)) = self.in_flight.next(), if !self.in_flight.is_empty() => {
-                    guard("answer", (), || self.deliver(id, &outcome));
+                    catch_panic("answer", (), || self.deliver(id, &outcome));
                 }
                 () = tokio::time::sleep_until(wake.into()) => {}
             }
             if self.last_housekeeping.elapsed() >= HOUSEKEEPING {
-                guard("housekeeping", (), || self.housekeeping());
+                catch_panic("housekeeping", (), || self.housekeeping());
                 self.last_housekeeping = Instant::now();
             }
         }
@@ -346,7 +346,7 @@ impl<'t> Worker<'t> {
                 after: AFTER_PANIC,
                 asks_others: false,
             };
-            let next = guard("update", failed, || {
+            let next = catch_panic("update", failed, || {
                 let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
                 let info = LookupInfo {
                     at,

@@ -17,7 +17,7 @@ unsafe impl Send for Acl {}
 unsafe impl Sync for Acl {}
 
 impl Acl {
-    pub(super) fn new(raw: sys::VCL_ACL) -> Option<Self> {
+    pub(crate) fn new(raw: sys::VCL_ACL) -> Option<Self> {
         NonNull::new(raw.cast_mut()).map(Acl)
     }
 
@@ -42,7 +42,7 @@ unsafe impl Send for Probe {}
 unsafe impl Sync for Probe {}
 
 impl Probe {
-    pub(super) fn new(raw: sys::VCL_PROBE) -> Option<Self> {
+    pub(crate) fn new(raw: sys::VCL_PROBE) -> Option<Self> {
         NonNull::new(raw.cast_mut()).map(Probe)
     }
 

@@ -7,7 +7,7 @@ use super::ctx::Ctx;
 use super::sys;
 
 /// An object that can be handed on, and the number that tells its kind.
-pub(crate) trait Handed: Send + Sync + 'static {
+pub(crate) trait BlobObject: Send + Sync + 'static {
     /// Unique among all kinds of blob of this module.
     const KIND: u32;
     /// What the manual calls it, for errors.
@@ -16,7 +16,7 @@ pub(crate) trait Handed: Send + Sync + 'static {
 
 /// Wraps an object. The blob lives in the task's workspace, the object as
 /// long as VCL keeps it, which is longer.
-pub(super) fn wrap<T: Handed>(ctx: Ctx<'_>, object: &T) -> sys::VCL_BLOB {
+pub(crate) fn wrap_blob<T: BlobObject>(ctx: Ctx<'_>, object: &T) -> sys::VCL_BLOB {
     let object: *const T = object;
     // SAFETY: the text is static. The engine keeps the pointer, not a copy of
     // what is behind it: the object outlives the blob.
@@ -35,8 +35,8 @@ pub(super) fn wrap<T: Handed>(ctx: Ctx<'_>, object: &T) -> sys::VCL_BLOB {
 ///
 /// # Safety
 /// `blob` is null or a blob of the call under way, and blobs of the kind come
-/// from [`wrap`], whose object is one that `Arc` keeps.
-pub(super) unsafe fn unwrap<T: Handed>(blob: sys::VCL_BLOB) -> Option<Arc<T>> {
+/// from [`wrap_blob`], whose object is one that `Arc` keeps.
+pub(crate) unsafe fn unwrap_blob<T: BlobObject>(blob: sys::VCL_BLOB) -> Option<Arc<T>> {
     // SAFETY: the caller's contract. The count is raised before the `Arc` is
     // made, so that VCL's own reference stays.
     unsafe {

@@ -8,7 +8,7 @@ use super::log::{self, Tag};
 /// Runs the body of an entry point; a panic is logged and answered with
 /// `otherwise`, which is the safe answer for that entry point: a null backend
 /// (the request gets a 503), "sick", an empty list, a failed VCL load.
-pub(crate) fn guard<R>(entry: &str, otherwise: R, body: impl FnOnce() -> R) -> R {
+pub(crate) fn catch_panic<R>(entry: &str, otherwise: R, body: impl FnOnce() -> R) -> R {
     // Unwind safety: state that a request shares is swapped in whole, and a
     // poisoned mutex is entered all the same (see `crate::sync`), so what a
     // panic leaves behind is at worst an update that was not made.

@@ -19,7 +19,7 @@ impl<'c> Ctx<'c> {
     /// # Safety
     /// `raw` is null or the context that the engine passed to the call that is
     /// under way, which the result does not outlive.
-    pub(super) unsafe fn new(raw: *const sys::vrt_ctx) -> Option<Self> {
+    pub(crate) unsafe fn new(raw: *const sys::vrt_ctx) -> Option<Self> {
         // SAFETY: the caller's contract.
         let raw = unsafe { raw.as_ref() }?;
         (raw.magic == sys::VRT_CTX_MAGIC).then_some(Ctx { raw })
@@ -166,7 +166,7 @@ impl<'c> Ctx<'c> {
     }
 
     /// A string for VCL, in the task's memory.
-    pub(super) fn string(self, text: &str) -> sys::VCL_STRING {
+    pub(crate) fn string(self, text: &str) -> sys::VCL_STRING {
         let Ok(text) = CString::new(text) else {
             return ptr::null();
         };
@@ -192,6 +192,21 @@ impl<'c> Ctx<'c> {
         // write to and a `vpi`, which were just checked.
         unsafe {
             sys::VRT_fail(self.as_ptr(), c"%s".as_ptr(), line.as_ptr());
+        }
+    }
+
+    /// Writes a line to the message of an event that is refused. The engine
+    /// shows it where the event came from.
+    pub(crate) fn write_message(self, text: &str) {
+        if self.raw.msg.is_null() {
+            return;
+        }
+        let Ok(length) = isize::try_from(text.len()) else {
+            return;
+        };
+        // SAFETY: the context's own text buffer, which copies that many bytes.
+        unsafe {
+            sys::VSB_bcat(self.raw.msg, text.as_ptr().cast(), length);
         }
     }
 
@@ -230,25 +245,4 @@ impl HeaderName {
     fn as_hdr(&self) -> sys::hdr_t {
         self.0.as_ptr().cast()
     }
-}
-
-/// The bytes of a `STRING` argument, `None` where VCL passed none.
-///
-/// # Safety
-/// `text` is null or a C string that outlives the call.
-pub(super) unsafe fn bytes<'c>(text: sys::VCL_STRING) -> Option<&'c [u8]> {
-    if text.is_null() {
-        return None;
-    }
-    // SAFETY: the caller's contract.
-    Some(unsafe { CStr::from_ptr(text) }.to_bytes())
-}
-
-/// An argument of an object, as text.
-///
-/// # Safety
-/// As for [`bytes`].
-pub(super) unsafe fn text(argument: sys::VCL_STRING) -> Option<String> {
-    // SAFETY: the caller's contract.
-    unsafe { bytes(argument) }.map(|b| String::from_utf8_lossy(b).into_owned())
 }

@@ -12,6 +12,7 @@ use super::acl::Probe;
 use super::address::Suckaddr;
 use super::arena::Arena;
 use super::ctx::Ctx;
+use super::log;
 use super::offtask::OffTask;
 use super::sys;
 
@@ -127,12 +128,16 @@ const TASKLESS: [&CStr; 6] = [
 const SHARD: &CStr = c"shard";
 
 impl Via {
-    /// The backend to go through. Other directors than those that need no task
+    /// The backend to go through, for the director of that name. Other directors than those that need no task
     /// are resolved now. In `vcl_init`.
     ///
     /// # Errors
     /// When such a director has no backend to offer.
-    pub(super) fn new(ctx: Ctx<'_>, raw: sys::VCL_BACKEND) -> Result<Option<Self>, String> {
+    pub(crate) fn new(
+        ctx: Ctx<'_>,
+        name: &str,
+        raw: sys::VCL_BACKEND,
+    ) -> Result<Option<Self>, String> {
         let Some(given) = NonNull::new(raw.cast_mut()) else {
             return Ok(None);
         };
@@ -164,6 +169,15 @@ impl Via {
         if resolved.is_null() {
             return Err("via: the director has no backend at VCL load, must be a backend".into());
         }
+        log::task_line(
+            ctx,
+            log::Tag::Error,
+            &format!(
+                "vmod-dynamic {} {name} - via: a director of type {} is resolved once, at VCL load",
+                ctx.vcl_name(),
+                kind.to_string_lossy()
+            ),
+        );
         Ok(held(resolved))
     }
 

@@ -1,4 +1,4 @@
-//! The engine's side of the module, and the only unsafe code.
+//! The bridge to the engine. With [`crate::vmod`] the only unsafe code.
 //!
 //! Everything here turns the engine's C interface into types that cannot be
 //! misused from the rest of the module, and the engine's calls into calls of
@@ -11,12 +11,10 @@ mod blob;
 mod boundary;
 mod counters;
 mod ctx;
-mod entry;
 mod leaf;
 mod log;
 mod offtask;
-mod sys;
-mod table;
+pub(crate) mod sys;
 mod task;
 mod vcl;
 mod vdi;
@@ -24,14 +22,13 @@ mod vsb;
 
 pub(crate) use acl::{Acl, Probe};
 pub(crate) use arena::Arena;
-pub(crate) use blob::Handed;
-pub(crate) use boundary::{guard, log_panic};
+pub(crate) use blob::{BlobObject, unwrap_blob, wrap_blob};
+pub(crate) use boundary::{catch_panic, log_panic};
 pub(crate) use counters::{Counter, Counters};
 pub(crate) use ctx::{Ctx, HeaderName};
 pub(crate) use leaf::{Graveyard, InFlightToken, Leaf, LeafError, LeafPlan, Via};
 pub(crate) use log::{Tag, line, task_line};
 pub(crate) use offtask::OffTask;
-pub use table::Vmod_dynamic_Data;
 pub(crate) use task::{TaskValue, task_value};
 pub(crate) use vcl::{Guard, VclPtr};
 pub(crate) use vdi::{Chosen, Director, Registration};

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::mem::{align_of, size_of};
 use std::ptr;
 
-use super::boundary::guard;
+use super::boundary::catch_panic;
 use super::ctx::Ctx;
 use super::sys;
 
@@ -87,7 +87,7 @@ fn place<T>(ctx: Ctx<'_>, value: T) -> *mut Slot<T> {
 
 /// The engine ends a task.
 unsafe extern "C" fn fini<T: TaskValue>(_ctx: *const sys::vrt_ctx, private: *mut c_void) {
-    guard("task end", (), || {
+    catch_panic("task end", (), || {
         let slot = private.cast::<Slot<T>>();
         if slot.is_null() {
             return;

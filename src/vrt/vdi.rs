@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::boundary::guard;
+use super::boundary::catch_panic;
 use super::ctx::Ctx;
 use super::leaf::Leaf;
 use super::sys;
@@ -38,7 +38,8 @@ impl Chosen {
         Chosen(registration.as_ptr())
     }
 
-    pub(super) fn as_ptr(&self) -> sys::VCL_BACKEND {
+    /// What VCL or the engine gets.
+    pub(crate) fn into_ptr(self) -> sys::VCL_BACKEND {
         self.0
     }
 }
@@ -200,16 +201,14 @@ unsafe extern "C" fn resolve<D: Director>(
     ctx: *const sys::vrt_ctx,
     raw: sys::VCL_BACKEND,
 ) -> sys::VCL_BACKEND {
-    guard("resolve", ptr::null(), || {
+    catch_panic("resolve", ptr::null(), || {
         // SAFETY: the engine calls this with the context of the call and with
         // a director that carries this table.
         let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe { of::<D>(raw) })
         else {
             return ptr::null();
         };
-        director
-            .resolve(ctx)
-            .map_or(ptr::null(), |chosen| chosen.as_ptr())
+        director.resolve(ctx).map_or(ptr::null(), Chosen::into_ptr)
     })
 }
 
@@ -218,7 +217,7 @@ unsafe extern "C" fn healthy<D: Director>(
     raw: sys::VCL_BACKEND,
     changed: *mut sys::VCL_TIME,
 ) -> sys::VCL_BOOL {
-    guard("healthy", 0, || {
+    catch_panic("healthy", 0, || {
         // SAFETY: as in `resolve`.
         let (Some(ctx), Some(director)) = (unsafe { Ctx::new(ctx) }, unsafe { of::<D>(raw) })
         else {
@@ -240,7 +239,7 @@ unsafe extern "C" fn list<D: Director>(
     detail: c_int,
     json: c_int,
 ) {
-    guard("list", (), || {
+    catch_panic("list", (), || {
         // SAFETY: as in `resolve`; the buffer is the engine's for this call.
         let (Some(ctx), Some(director), Some(mut out)) =
             (unsafe { Ctx::new(ctx) }, unsafe { of::<D>(raw) }, unsafe {
@@ -254,7 +253,7 @@ unsafe extern "C" fn list<D: Director>(
 }
 
 unsafe extern "C" fn event<D: Director>(raw: sys::VCL_BACKEND, event: sys::vcl_event_e::Type) {
-    guard("event", (), || {
+    catch_panic("event", (), || {
         // SAFETY: as in `resolve`.
         let Some(director) = (unsafe { of::<D>(raw) }) else {
             return;
@@ -279,7 +278,7 @@ unsafe extern "C" fn event<D: Director>(raw: sys::VCL_BACKEND, event: sys::vcl_e
 }
 
 unsafe extern "C" fn destroy<D: Director>(raw: sys::VCL_BACKEND) {
-    guard("destroy", (), || {
+    catch_panic("destroy", (), || {
         // SAFETY: the engine's last word on this director: the reference that
         // `add` handed over is taken back, once.
         unsafe {
