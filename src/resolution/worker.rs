@@ -17,7 +17,7 @@ use super::questions::{Question, QuestionId, Questions, Subscriber};
 use crate::clock;
 use crate::lifetime::Vcl;
 use crate::pool::{Ask, Asked, Next, Pool, SourceId};
-use crate::vrt::{Guard, OffTask, VclPtr, guard};
+use crate::vrt::{Guard, OffTask, Tag, VclPtr, guard, line};
 
 /// How often leaves are given back and unused names are looked for.
 const HOUSEKEEPING: Duration = Duration::from_millis(200);
@@ -74,6 +74,7 @@ impl Answer {
 pub(super) struct Worker {
     inbox: UnboundedReceiver<Command>,
     warm: HashMap<VclPtr, Warm>,
+    files: SystemFiles,
     resolvers: HashMap<Arc<Settings>, Resolver>,
     questions: Questions,
     flying: FuturesUnordered<LocalBoxFuture<'static, (QuestionId, Answer)>>,
@@ -85,6 +86,7 @@ impl Worker {
         Worker {
             inbox,
             warm: HashMap::new(),
+            files: system_files(),
             resolvers: HashMap::new(),
             questions: Questions::default(),
             flying: FuturesUnordered::new(),
@@ -119,6 +121,12 @@ impl Worker {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Warm(vcl, guard) => {
+                for notice in self.files.take_notices() {
+                    line(
+                        Tag::Error,
+                        &format!("vmod-dynamic {} - - {notice}", vcl.name),
+                    );
+                }
                 self.warm.insert(
                     vcl.ptr,
                     Warm {
@@ -195,8 +203,9 @@ impl Worker {
                 Ask::Host { name, rooted } => (name, rooted, false),
                 Ask::Service { name, rooted } => (name, rooted, true),
             };
-            let settings = settings
-                .get_or_insert_with(|| interned(&mut self.resolvers, pool.director().resolver()));
+            let settings = settings.get_or_insert_with(|| {
+                interned(&mut self.resolvers, &self.files, pool.director().resolver())
+            });
             let question = Question {
                 settings: Arc::clone(settings),
                 name,
@@ -314,12 +323,16 @@ impl Worker {
 }
 
 /// The one copy of these settings, with the resolver that follows them.
-fn interned(resolvers: &mut HashMap<Arc<Settings>, Resolver>, settings: Settings) -> Arc<Settings> {
+fn interned(
+    resolvers: &mut HashMap<Arc<Settings>, Resolver>,
+    files: &SystemFiles,
+    settings: Settings,
+) -> Arc<Settings> {
     if let Some((known, _)) = resolvers.get_key_value(&settings) {
         return Arc::clone(known);
     }
     let settings = Arc::new(settings);
-    let resolver = Resolver::new(Settings::clone(&settings), system_files());
+    let resolver = Resolver::new(Settings::clone(&settings), files.clone());
     resolvers.insert(Arc::clone(&settings), resolver);
     settings
 }
