@@ -24,7 +24,7 @@ use crate::director::Director;
 use crate::domain::{Domain, LookupInfo, Next};
 use crate::lifetime;
 use crate::vcl::Vcl;
-use crate::vrt::{Guard, OffTask, VclPtr, catch_panic, log_panic};
+use crate::vrt::{Guard, OffTask, Tag, VclPtr, catch_panic, line, log_panic};
 
 /// How often leaves are given back and unused names are looked for.
 const HOUSEKEEPING: Duration = Duration::from_millis(200);
@@ -129,6 +129,7 @@ type Outcome = (Answer, Report);
 pub(super) struct Worker<'t> {
     commands: &'t mut UnboundedReceiver<Command>,
     warm: &'t mut HashMap<VclPtr, Warm>,
+    files: SystemFiles,
     resolvers: HashMap<Arc<Settings>, Resolver>,
     agenda: Queries,
     in_flight: FuturesUnordered<LocalBoxFuture<'static, (QueryId, Outcome)>>,
@@ -143,6 +144,7 @@ impl<'t> Worker<'t> {
         Worker {
             commands,
             warm,
+            files: system_files(),
             resolvers: HashMap::new(),
             agenda: Queries::default(),
             in_flight: FuturesUnordered::new(),
@@ -197,6 +199,12 @@ impl<'t> Worker<'t> {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Warm(vcl, guard) => {
+                for notice in self.files.take_notices() {
+                    line(
+                        Tag::Error,
+                        &format!("vmod-dynamic {} - - {notice}", vcl.name),
+                    );
+                }
                 self.warm.insert(
                     vcl.ptr,
                     Warm {
@@ -271,8 +279,9 @@ impl<'t> Worker<'t> {
                 Origin::Addresses(name) => (name, false),
                 Origin::Services(name) => (name, true),
             };
-            let settings = settings
-                .get_or_insert_with(|| interned(&mut self.resolvers, domain.config().resolver()));
+            let settings = settings.get_or_insert_with(|| {
+                interned(&mut self.resolvers, &self.files, domain.config().resolver())
+            });
             let query = Query {
                 settings: Arc::clone(settings),
                 name,
@@ -392,12 +401,16 @@ impl<'t> Worker<'t> {
 }
 
 /// The one copy of these settings, with the resolver that follows them.
-fn interned(resolvers: &mut HashMap<Arc<Settings>, Resolver>, settings: Settings) -> Arc<Settings> {
+fn interned(
+    resolvers: &mut HashMap<Arc<Settings>, Resolver>,
+    files: &SystemFiles,
+    settings: Settings,
+) -> Arc<Settings> {
     if let Some((known, _)) = resolvers.get_key_value(&settings) {
         return Arc::clone(known);
     }
     let settings = Arc::new(settings);
-    let resolver = Resolver::new(Settings::clone(&settings), system_files());
+    let resolver = Resolver::new(Settings::clone(&settings), files.clone());
     resolvers.insert(Arc::clone(&settings), resolver);
     settings
 }
