@@ -34,6 +34,11 @@ impl EndpointState for World {
     }
 
     #[inline(never)]
+    fn full(&self, i: usize) -> bool {
+        black_box(self.in_flight[i]) > 99
+    }
+
+    #[inline(never)]
     fn in_flight(&self, i: usize) -> u32 {
         black_box(self.in_flight[i])
     }

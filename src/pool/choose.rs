@@ -124,6 +124,10 @@ impl EndpointState for Now<'_> {
         }
     }
 
+    fn full(&self, _: usize) -> bool {
+        false
+    }
+
     fn in_flight(&self, i: usize) -> u32 {
         self.endpoint(i).map_or(0, |e| e.leaf.in_flight())
     }

@@ -18,8 +18,9 @@
 //!    with `hash_balance` also `bounded`), else by the algorithm (`round_robin`,
 //!    `random`, `least`). With `hash_scope = All` a key chooses among all
 //!    tiers as if they were one.
-//! 5. If no tier has such an endpoint, 3 and 4 again with those that were tried;
-//!    if none is healthy, once more with all, in turn: the best tier's
+//! 5. Those that are full are left out at first. If no tier has such an endpoint, 3
+//!    and 4 again with the full ones, then with those that were tried; if none is
+//!    healthy, once more with all, evenly spread: the best tier's
 //!    endpoints serve, whatever their health.
 //!
 //! Each policy's method, exact enough to be repeated by another program, is in
@@ -84,6 +85,9 @@ pub trait EndpointState {
     /// Whether an earlier attempt of this task chose endpoint `i`. Only asked
     /// where [`Request::retry`] is set.
     fn tried(&self, i: usize) -> bool;
+    /// Whether endpoint `i` has as many connections as it may have, and does not let
+    /// requests wait for one. Only asked about healthy ones.
+    fn full(&self, i: usize) -> bool;
     /// Requests under way to endpoint `i`.
     fn in_flight(&self, i: usize) -> u32;
     /// The factor for the weight of endpoint `i`, above 0 and up to 1 (see
@@ -128,7 +132,8 @@ pub struct Choice {
     /// Whether there is a better tier that it is not of, except where a key
     /// chose among all tiers.
     pub spilled: bool,
-    /// Whether the bound on load moved a key to another endpoint.
+    /// Whether `hash_balance` moved a key to another endpoint, or one was passed
+    /// over because it is full, even if all are.
     pub bound_exceeded: bool,
     /// Whether this is a retry and went to an endpoint that was not tried.
     pub retried_elsewhere: bool,

@@ -1,14 +1,24 @@
 //! The selector: a set of endpoints, ordered into tiers, to choose from.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
-use super::eligibility::Eligibility;
+use super::eligibility::{Eligibility, Room};
 use super::tier::{EndpointSet, Tier, WeightedEndpoint, get_or_build};
 use super::tier_load::{self, LastCounted};
 use super::{
     Algorithm, Choice, EndpointState, HashScope, Member, Pass, Request, Rules, bounded, hash,
     least, random, rendezvous, round_robin,
 };
+
+/// What is asked of endpoints, one after the other.
+const PASSES: [(Pass, Room); 5] = [
+    (Pass::Untried, Room::Required),
+    (Pass::Untried, Room::Any),
+    (Pass::Tried, Room::Required),
+    (Pass::Tried, Room::Any),
+    (Pass::AnyHealth, Room::Any),
+];
 
 /// A set of endpoints in their tiers, with all that choosing among them
 /// needs. It does not change but for its cursors, and is meant to be shared
@@ -151,6 +161,8 @@ impl Selector {
             subset,
             retry: request.retry,
             pass: Pass::Untried,
+            room: Room::Required,
+            passed_full: Cell::new(false),
             slow_start: rules.slow_start,
         };
         let across = request.key.is_some() && rules.hash_scope == HashScope::All;
@@ -168,13 +180,19 @@ impl Selector {
                 request,
             )
         });
-        for pass in [Pass::Untried, Pass::Tried, Pass::AnyHealth] {
+        for (pass, room) in PASSES {
             let (tiers, first) = match pass {
+                Pass::Untried | Pass::Tried
+                    if room == Room::Any && !eligibility.passed_full.get() =>
+                {
+                    continue;
+                }
                 Pass::Tried if !request.retry => continue,
                 Pass::Untried | Pass::Tried => (tiers, first),
                 Pass::AnyHealth => (&*self.tiers, None),
             };
             eligibility.pass = pass;
+            eligibility.room = room;
             for set in first.into_iter().chain(tiers).flat_map(Tier::sets) {
                 let Some((position, bound_exceeded)) = pick(set, &eligibility, rules, request.key)
                 else {
@@ -191,7 +209,7 @@ impl Selector {
                     tier: chosen.tier,
                     pass,
                     spilled: !across && better.any(|e| (eligibility.eligible)(e.index)),
-                    bound_exceeded,
+                    bound_exceeded: bound_exceeded || eligibility.passed_full.get(),
                     retried_elsewhere: request.retry && pass == Pass::Untried,
                 });
             }
@@ -213,7 +231,7 @@ impl Selector {
     }
 }
 
-/// The position in the set, and whether load moved a key.
+/// The position in the set, and whether `hash_balance` moved a key.
 fn pick<S: EndpointState, E: Fn(usize) -> bool>(
     set: &EndpointSet,
     eligibility: &Eligibility<'_, S, E>,

@@ -5,6 +5,7 @@
 )]
 
 mod balance;
+mod full;
 mod hash;
 mod least;
 mod random;

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 use crate::world::{World, ids, mixed, selector};
 
-type Spec = (u32, u32, i64, bool, bool, u32, f64);
+/// Weight, priority, score, healthy, tried, full, in flight, factor of slow start.
+type Spec = (u32, u32, i64, bool, bool, bool, u32, f64);
 
 fn weight() -> impl Strategy<Value = u32> {
     prop_oneof![
@@ -25,6 +26,7 @@ fn member() -> impl Strategy<Value = Spec> {
         weight(),
         0u32..3,
         -1i64..2,
+        any::<bool>(),
         any::<bool>(),
         any::<bool>(),
         flight,
@@ -69,8 +71,9 @@ fn build(specs: &[Spec]) -> (Selector, World) {
     let mut world = World::new(specs.len());
     world.healthy = specs.iter().map(|s| s.3).collect();
     world.tried = specs.iter().map(|s| s.4).collect();
-    world.in_flight = specs.iter().map(|s| s.5).collect();
-    world.factor = specs.iter().map(|s| s.6).collect();
+    world.full = specs.iter().map(|s| s.5).collect();
+    world.in_flight = specs.iter().map(|s| s.6).collect();
+    world.factor = specs.iter().map(|s| s.7).collect();
     (selector(&members), world)
 }
 
@@ -105,6 +108,24 @@ fn check(
         (Pass::AnyHealth, present.iter().collect())
     };
     prop_assert_eq!(choice.pass, pass);
+    // Those with room first, whatever their tier.
+    let with_room: Vec<&usize> = usable
+        .iter()
+        .copied()
+        .filter(|i| !world.full[**i])
+        .collect();
+    let usable = if pass == Pass::AnyHealth || with_room.is_empty() {
+        if pass != Pass::AnyHealth {
+            prop_assert!(choice.bound_exceeded);
+        }
+        usable
+    } else {
+        with_room
+    };
+    let bounded = request.key.is_some() && rules.hash_balance > 0.0;
+    if !bounded && !present.iter().any(|i| world.full[*i]) {
+        prop_assert!(!choice.bound_exceeded);
+    }
     prop_assert!(usable.contains(&&choice.index));
     prop_assert_eq!(
         choice.retried_elsewhere,
@@ -190,6 +211,7 @@ fn a_hundred_thousand_choices_all_end() {
                     0,
                     next(3) > 0,
                     next(3) > 1,
+                    next(4) > 2,
                     flight,
                     0.5,
                 )
@@ -230,7 +252,18 @@ fn a_hundred_thousand_choices_all_end() {
 #[test]
 fn a_choice_allocates_nothing_once_its_tables_are_there() {
     let specs: Vec<Spec> = (0..40)
-        .map(|i| (i % 5, i % 3, 0, i % 4 > 0, i % 7 == 0, i % 6, 0.5))
+        .map(|i| {
+            (
+                i % 5,
+                i % 3,
+                0,
+                i % 4 > 0,
+                i % 7 == 0,
+                i % 9 == 0,
+                i % 6,
+                0.5,
+            )
+        })
         .collect();
     let (selector, world) = build(&specs);
     for algorithm in [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least] {
