@@ -186,6 +186,12 @@ fn main() {
     choices("random, weights 1 to 7", random, false, mixed, 1, 0, 0);
     choices("least, idle", least, false, equal, 1, 0, 0);
     choices("least, busy", least, false, equal, 1, 0, 9);
+    let two = Rules {
+        algorithm: Algorithm::PowerOfTwo,
+        ..rr
+    };
+    choices("power of two, busy", two, false, equal, 1, 0, 9);
+    choices("power of two, weights 1 to 7", two, false, mixed, 1, 0, 9);
     choices("two tiers, the first sick", rr, false, equal, 2, 100, 0);
     choices(
         "overprovisioning, two tiers, 30 % sick",

@@ -16,7 +16,7 @@
 //! 4. Among the rest, the policy chooses one that is healthy and was not tried
 //!    by an earlier attempt of the task: by the key if there is one (`rendezvous`,
 //!    with `hash_balance` also `bounded`), else by the algorithm (`round_robin`,
-//!    `random`, `least`). With `hash_scope = All` a key chooses among all
+//!    `random`, `least`, `power_of_two`). With `hash_scope = All` a key chooses among all
 //!    tiers as if they were one.
 //! 5. Those that are full are left out at first. If no tier has such an endpoint, 3
 //!    and 4 again with the full ones, then with those that were tried; if none is
@@ -38,6 +38,7 @@ mod eligibility;
 mod hash;
 mod index_table;
 mod least;
+mod power_of_two;
 mod random;
 mod rendezvous;
 mod round_robin;

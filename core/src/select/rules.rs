@@ -10,6 +10,8 @@ pub enum Algorithm {
     Random,
     /// The one with the least in-flight per weight, ties in turn.
     Least,
+    /// Of two at random, the one with less in-flight per weight.
+    PowerOfTwo,
 }
 
 /// Among which endpoints a key chooses.
@@ -77,7 +79,8 @@ impl Rules {
     /// Whether choices depend on how many requests are under way.
     #[must_use]
     pub fn by_load(&self) -> bool {
-        self.hash_balance > 0.0 || self.algorithm == Algorithm::Least
+        self.hash_balance > 0.0
+            || matches!(self.algorithm, Algorithm::Least | Algorithm::PowerOfTwo)
     }
 }
 

@@ -8,7 +8,7 @@ use super::tier::{EndpointSet, Tier, WeightedEndpoint, get_or_build};
 use super::tier_load::{self, LastCounted};
 use super::{
     Algorithm, Choice, EndpointState, HashScope, Member, Pass, Request, Rules, bounded, hash,
-    least, random, rendezvous, round_robin,
+    least, power_of_two, random, rendezvous, round_robin,
 };
 
 /// What is asked of endpoints, one after the other.
@@ -110,8 +110,10 @@ impl Selector {
         for set in self.tiers.iter().flat_map(Tier::sets) {
             match rules.algorithm {
                 Algorithm::RoundRobin => drop(set.wrr_schedule()),
-                Algorithm::Random => drop(set.cumulative_weights()),
-                Algorithm::Least => {}
+                Algorithm::Random | Algorithm::PowerOfTwo if !set.even => {
+                    set.cumulative_weights();
+                }
+                Algorithm::Random | Algorithm::PowerOfTwo | Algorithm::Least => {}
             }
         }
     }
@@ -248,6 +250,7 @@ fn pick<S: EndpointState, E: Fn(usize) -> bool>(
         (_, Some(key), _) => rendezvous::pick(set, eligibility, key),
         (_, None, Algorithm::Random) => random::pick(set, eligibility),
         (_, None, Algorithm::Least) => least::pick(set, eligibility),
+        (_, None, Algorithm::PowerOfTwo) => power_of_two::pick(set, eligibility),
     };
     position.map(|position| (position, false))
 }

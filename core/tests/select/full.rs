@@ -4,7 +4,12 @@ use dynamic_core::select::{Algorithm, Pass, Rules, key_hash};
 
 use crate::world::{PLAIN, RETRY, World, choose, flat, ids, keyed, selector, tally};
 
-const ALGORITHMS: [Algorithm; 3] = [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least];
+const ALGORITHMS: [Algorithm; 4] = [
+    Algorithm::RoundRobin,
+    Algorithm::Random,
+    Algorithm::Least,
+    Algorithm::PowerOfTwo,
+];
 
 fn with(algorithm: Algorithm) -> Rules {
     Rules {

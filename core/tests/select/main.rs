@@ -8,6 +8,7 @@ mod balance;
 mod full;
 mod hash;
 mod least;
+mod power_of_two;
 mod random;
 mod round_robin;
 mod slow_start;

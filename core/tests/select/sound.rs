@@ -8,6 +8,13 @@ use crate::world::{World, ids, mixed, selector};
 /// Weight, priority, score, healthy, tried, full, in flight, factor of slow start.
 type Spec = (u32, u32, i64, bool, bool, bool, u32, f64);
 
+const ALGORITHMS: [Algorithm; 4] = [
+    Algorithm::RoundRobin,
+    Algorithm::Random,
+    Algorithm::Least,
+    Algorithm::PowerOfTwo,
+];
+
 fn weight() -> impl Strategy<Value = u32> {
     prop_oneof![
         Just(0),
@@ -38,7 +45,8 @@ fn rules() -> impl Strategy<Value = Rules> {
     let algorithm = prop_oneof![
         Just(Algorithm::RoundRobin),
         Just(Algorithm::Random),
-        Just(Algorithm::Least)
+        Just(Algorithm::Least),
+        Just(Algorithm::PowerOfTwo)
     ];
     let factor = prop_oneof![Just(0.0), 1.0..3.0];
     let balance = prop_oneof![Just(0.0), 1.1..10.0];
@@ -191,7 +199,7 @@ proptest! {
 
 #[test]
 fn a_hundred_thousand_choices_all_end() {
-    let algorithms = [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least];
+    let algorithms = ALGORITHMS;
     let mut count = 0;
     let mut next = |n: u64| {
         count += 1;
@@ -225,7 +233,7 @@ fn a_hundred_thousand_choices_all_end() {
                 world.tried[i] = next(2) > 0;
             }
             let rules = Rules {
-                algorithm: algorithms[usize::try_from(next(3)).unwrap()],
+                algorithm: algorithms[usize::try_from(next(4)).unwrap()],
                 overprovisioning: [0.0, 1.4][usize::try_from(next(2)).unwrap()],
                 hash_balance: [0.0, 1.25][usize::try_from(next(2)).unwrap()],
                 hash_scope: [HashScope::Tier, HashScope::All][usize::try_from(next(2)).unwrap()],
@@ -266,7 +274,7 @@ fn a_choice_allocates_nothing_once_its_tables_are_there() {
         })
         .collect();
     let (selector, world) = build(&specs);
-    for algorithm in [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least] {
+    for algorithm in ALGORITHMS {
         for (overprovisioning, hash_balance) in [(0.0, 0.0), (1.4, 1.25)] {
             for hash_scope in [HashScope::Tier, HashScope::All] {
                 let rules = Rules {
