@@ -77,6 +77,7 @@ fn selector(n: usize, weights: impl Fn(u32) -> u32, tiers: u32) -> Selector {
         .iter()
         .map(|(id, weight, priority)| Member {
             id,
+            host: None,
             weight: *weight,
             priority: *priority,
             score: 0,

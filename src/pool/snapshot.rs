@@ -130,6 +130,7 @@ impl Snapshot {
             .zip(&ids)
             .map(|(e, id)| Member {
                 id,
+                host: None,
                 weight: e.rank.weight,
                 priority: e.rank.priority,
                 score: e.rank.score,

@@ -14,7 +14,7 @@
 //! 3. In each tier, endpoints of weight 0 are left out unless nothing else in the
 //!    tier can be chosen (RFC 2782); if all have weight 0 they are equal.
 //! 4. Among the rest, the policy chooses one that is healthy and was not tried
-//!    by an earlier attempt of the task: by the key if there is one (`rendezvous`,
+//!    by an earlier attempt of the task: by the key if there is one (`rendezvous`, `placement`,
 //!    with `hash_balance` also `bounded`), else by the algorithm (`round_robin`,
 //!    `random`, `least`, `power_of_two`). With `hash_scope = All` a key chooses among all
 //!    tiers as if they were one.
@@ -38,6 +38,7 @@ mod eligibility;
 mod hash;
 mod index_table;
 mod least;
+mod placement;
 mod power_of_two;
 mod random;
 mod rendezvous;
@@ -61,6 +62,10 @@ pub struct Member<'a> {
     /// What it is, the same on every machine: `address:port` in canonical form,
     /// with the host where that is part of the identity.
     pub id: &'a str,
+    /// What keys are placed by, instead of `id`: the name of a host, the same when
+    /// its address is another one. Members of one host are placed as one, and the
+    /// key chooses among them.
+    pub host: Option<&'a str>,
     /// Its weight relative to others of the tier; 0 = only when nothing else.
     pub weight: u32,
     /// Lower is better.

@@ -8,7 +8,7 @@ use super::tier::{EndpointSet, Tier, WeightedEndpoint, get_or_build};
 use super::tier_load::{self, LastCounted};
 use super::{
     Algorithm, Choice, EndpointState, HashScope, Member, Pass, Request, Rules, bounded, hash,
-    least, power_of_two, random, rendezvous, round_robin,
+    least, placement, power_of_two, random, round_robin,
 };
 
 /// What is asked of endpoints, one after the other.
@@ -56,6 +56,7 @@ impl Selector {
                 tier: u32::try_from(better).unwrap_or(u32::MAX),
                 rank,
                 identity: hash::key_hash(member.id.as_bytes()),
+                placement: hash::key_hash(member.host.unwrap_or(member.id).as_bytes()),
             }
         };
         Selector::build(ranked.into_iter().enumerate().map(endpoint).collect(), seed)
@@ -247,7 +248,7 @@ fn pick<S: EndpointState, E: Fn(usize) -> bool>(
         (_, Some(key), _) if rules.hash_balance > 0.0 => {
             return bounded::pick(set, eligibility, key, rules.hash_balance);
         }
-        (_, Some(key), _) => rendezvous::pick(set, eligibility, key),
+        (_, Some(key), _) => placement::pick(set, eligibility, key),
         (_, None, Algorithm::Random) => random::pick(set, eligibility),
         (_, None, Algorithm::Least) => least::pick(set, eligibility),
         (_, None, Algorithm::PowerOfTwo) => power_of_two::pick(set, eligibility),

@@ -7,6 +7,7 @@
 mod balance;
 mod full;
 mod hash;
+mod host;
 mod least;
 mod power_of_two;
 mod random;

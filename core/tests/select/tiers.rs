@@ -312,6 +312,7 @@ fn the_seed_says_where_turns_begin() {
     let ids = ids(3);
     let member = |id| Member {
         id,
+        host: None,
         weight: 1,
         priority: 0,
         score: 0,

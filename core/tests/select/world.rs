@@ -94,6 +94,7 @@ pub(crate) fn selector(members: &[(String, u32, u32, i64)]) -> Selector {
         .iter()
         .map(|(id, weight, priority, score)| Member {
             id,
+            host: None,
             weight: *weight,
             priority: *priority,
             score: *score,
