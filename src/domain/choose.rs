@@ -86,6 +86,16 @@ impl EndpointState for View<'_> {
         self.leaf(i).map_or(0, Leaf::in_flight)
     }
 
+    fn full(&self, i: usize) -> bool {
+        let settings = &self.domain.config.settings;
+        // With a queue a request waits there.
+        settings.max_connections > 0
+            && settings.wait_limit == 0
+            && self
+                .leaf(i)
+                .is_some_and(|leaf| leaf.connections() >= settings.max_connections)
+    }
+
     fn slow_start_factor(&self, i: usize) -> f64 {
         let window = self.domain.config.settings.slow_start;
         self.leaf(i).map_or(1.0, |leaf| {

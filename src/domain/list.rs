@@ -185,6 +185,7 @@ fn algorithm(algorithm: Algorithm) -> &'static str {
         Algorithm::RoundRobin => "ROUND_ROBIN",
         Algorithm::Random => "RANDOM",
         Algorithm::Least => "LEAST",
+        Algorithm::PowerOfTwo => "POWER_OF_TWO",
     }
 }
 

@@ -344,7 +344,7 @@ impl Leaf {
     }
 
     /// Connections in use, from connect to the end of the transaction.
-    fn connections(&self) -> u32 {
+    pub(crate) fn connections(&self) -> u32 {
         // SAFETY: the reference keeps the director, whose private part is the
         // engine's backend (it was made by VRT_new_backend); the counter is
         // one aligned word that the engine changes under its own lock, so a
