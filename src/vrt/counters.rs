@@ -107,7 +107,7 @@ impl SharedCounters {
         // SAFETY: class and document are static; the format takes one string,
         // which the engine copies. It returns zeroed memory of that size.
         let values = unsafe {
-            sys::VRT_VSC_Alloc(
+            sys::dynamic_vsc_alloc(
                 cluster,
                 &raw mut segment,
                 CLASS.as_ptr(),
@@ -129,7 +129,7 @@ impl SharedCounters {
 
 impl Drop for SharedCounters {
     fn drop(&mut self) {
-        // SAFETY: the segment came from VRT_VSC_Alloc with the same class and
+        // SAFETY: the segment came from dynamic_vsc_alloc with the same class and
         // is given back once.
         unsafe { sys::VRT_VSC_Destroy(CLASS.as_ptr(), self.segment) };
     }
