@@ -11,7 +11,7 @@ use dynamic_resolve::regular_file::RegularFile;
 use zeroize::Zeroizing;
 
 use crate::task::{SessionOutcome, Task};
-use crate::vrt::{BlobObject, Ctx, HeaderName, Tag, task_line};
+use crate::vrt::{BlobObject, Ctx, HeaderName, VslTag, vsl_task};
 
 /// The key that seals where no key file is given: one for the process, so that
 /// a reload of VCL keeps sessions.
@@ -76,7 +76,7 @@ impl SessionObject {
                         "vmod-dynamic {} {vcl_name} - key_file {file:?}: others than its owner can read it",
                         ctx.vcl_name()
                     );
-                    task_line(ctx, Tag::Error, &line);
+                    vsl_task(ctx, VslTag::Error, &line);
                 }
                 Some(Arc::new(ring))
             }
@@ -85,7 +85,7 @@ impl SessionObject {
                     "vmod-dynamic {} {vcl_name} - session without key_file: keys are good for this process only",
                     ctx.vcl_name()
                 );
-                task_line(ctx, Tag::Error, &line);
+                vsl_task(ctx, VslTag::Error, &line);
                 Some(process_key()?)
             }
             None => None,
@@ -141,9 +141,9 @@ impl SessionObject {
         ctx.make_uncacheable();
         let mut nonce = [0; NONCE_LENGTH];
         if getrandom::fill(&mut nonce).is_err() {
-            task_line(
+            vsl_task(
                 ctx,
-                Tag::Error,
+                VslTag::Error,
                 &format!("vmod-dynamic {} no random numbers: no key sent", self.name),
             );
             return;
@@ -153,9 +153,9 @@ impl SessionObject {
             .as_ref()
             .and_then(|(affinity, endpoint)| affinity.key_of_endpoint(*endpoint, &nonce));
         let Some(key) = key else {
-            task_line(
+            vsl_task(
                 ctx,
-                Tag::Error,
+                VslTag::Error,
                 &format!(
                     "vmod-dynamic {} backend without a key: none sent",
                     self.name
@@ -173,9 +173,9 @@ impl SessionObject {
             };
             task.set_session_outcome(self.identity(), outcome);
         } else {
-            task_line(
+            vsl_task(
                 ctx,
-                Tag::Error,
+                VslTag::Error,
                 &format!("vmod-dynamic {} out of workspace: no key sent", self.name),
             );
         }

@@ -19,7 +19,7 @@ use super::{Domain, Kind, State};
 use crate::clock;
 use crate::director::Config;
 use crate::sync::lock;
-use crate::vrt::{Acl, Counter, Leaf, LeafError, OffTask, Tag};
+use crate::vrt::{Acl, BackgroundCtx, Counter, Leaf, LeafError, VslTag};
 
 /// A leaf that was made for an endpoint, or why the engine made none.
 type MadeLeaf = (EndpointKey, Result<Arc<Leaf>, String>);
@@ -45,7 +45,7 @@ pub(crate) struct LookupInfo<'f> {
 }
 
 impl LookupInfo<'_> {
-    fn moment(&self, ctx: &OffTask<'_>) -> Moment {
+    fn moment(&self, ctx: &BackgroundCtx<'_>) -> Moment {
         Moment {
             now: ctx.now(),
             jitter: self.jitter,
@@ -56,7 +56,7 @@ impl LookupInfo<'_> {
 /// The director's ACLs, evaluated with a context.
 struct Acls<'a, 'g> {
     config: &'a Config,
-    ctx: &'a mut OffTask<'g>,
+    ctx: &'a mut BackgroundCtx<'g>,
 }
 
 impl AddressRules<Acl> for Acls<'_, '_> {
@@ -96,7 +96,12 @@ impl Domain {
     }
 
     /// Takes in a literal address, which counts as an answer.
-    pub(crate) fn take_address(&self, ctx: &mut OffTask<'_>, source: SourceId, address: IpAddr) {
+    pub(crate) fn take_address(
+        &self,
+        ctx: &mut BackgroundCtx<'_>,
+        source: SourceId,
+        address: IpAddr,
+    ) {
         let mut state = lock(&self.state);
         let answered = state.on_literal(source, address);
         self.set_answered();
@@ -107,7 +112,7 @@ impl Domain {
     /// Takes in the addresses of a host.
     pub(crate) fn take_host(
         &self,
-        ctx: &mut OffTask<'_>,
+        ctx: &mut BackgroundCtx<'_>,
         source: SourceId,
         answer: &PartialAnswer,
         info: LookupInfo<'_>,
@@ -123,7 +128,7 @@ impl Domain {
     /// Takes in the records of a service.
     pub(crate) fn take_service(
         &self,
-        ctx: &mut OffTask<'_>,
+        ctx: &mut BackgroundCtx<'_>,
         answer: &Result<SrvAnswer, Failure>,
         info: LookupInfo<'_>,
     ) -> Next {
@@ -135,7 +140,7 @@ impl Domain {
 
     fn take(
         &self,
-        ctx: &mut OffTask<'_>,
+        ctx: &mut BackgroundCtx<'_>,
         state: &mut State,
         learned: &Learned,
         info: LookupInfo<'_>,
@@ -166,12 +171,12 @@ impl Domain {
 
     /// Makes the leaves that the engine refused before, when their time has
     /// come, or ends the gathering of answers.
-    pub(crate) fn retry(&self, ctx: &mut OffTask<'_>) {
+    pub(crate) fn retry(&self, ctx: &mut BackgroundCtx<'_>) {
         self.update(ctx, &mut lock(&self.state), &Answered::Nothing);
     }
 
     /// Brings what is known into force.
-    fn update(&self, ctx: &mut OffTask<'_>, state: &mut State, answered: &Answered) {
+    fn update(&self, ctx: &mut BackgroundCtx<'_>, state: &mut State, answered: &Answered) {
         let rules = self.update_rules();
         let now = ctx.now();
         let mut acls = Acls {
@@ -206,7 +211,7 @@ impl Domain {
     }
 
     /// Makes the leaves that are missing. `None` when the VCL is leaving.
-    fn make_leaves(&self, ctx: &mut OffTask<'_>, update: &Update) -> Option<Vec<MadeLeaf>> {
+    fn make_leaves(&self, ctx: &mut BackgroundCtx<'_>, update: &Update) -> Option<Vec<MadeLeaf>> {
         let mut made = Vec::with_capacity(update.missing.len());
         for key in &update.missing {
             let authority = self.authority_of(&key.host);
@@ -226,8 +231,8 @@ impl Domain {
     fn log_events(&self, events: &[Event]) {
         for event in events {
             match event.level() {
-                Level::Change => self.log(Tag::Log, &event.to_string()),
-                Level::Error => self.log(Tag::Error, &event.to_string()),
+                Level::Change => self.log(VslTag::Log, &event.to_string()),
+                Level::Error => self.log(VslTag::Error, &event.to_string()),
                 Level::Debug => self.debug(|| event.to_string()),
             }
         }
@@ -237,7 +242,7 @@ impl Domain {
     /// began, and since the step before.
     fn log_time(&self, step: &str, at: f64, since: f64, before: f64) {
         self.log(
-            Tag::Timestamp,
+            VslTag::Timestamp,
             &format!("{step}: {at:.6} {:.6} {:.6}", at - since, at - before),
         );
     }

@@ -28,7 +28,7 @@ use crate::director::Director;
 use crate::domain::{Domain, LookupInfo, Next};
 use crate::lifetime;
 use crate::vcl::Vcl;
-use crate::vrt::{Guard, OffTask, Tag, VclPtr, catch_panic, line, log_panic};
+use crate::vrt::{BackgroundCtx, VclPtr, VclRef, VslTag, catch_panic, log_panic, vsl};
 
 /// How often leaves are given back and unused names are looked for.
 const HOUSEKEEPING: Duration = Duration::from_millis(200);
@@ -60,7 +60,7 @@ type Queries = Agenda<Query, Subscriber>;
 /// A VCL that is warm. It outlives a worker that panics.
 pub(super) struct Warm {
     vcl: Arc<Vcl>,
-    guard: Guard,
+    guard: VclRef,
     watched: HashMap<*const Domain, Watched>,
 }
 
@@ -213,7 +213,7 @@ impl<'t> Worker<'t> {
                     Some(command) => {
                         #[cfg(debug_assertions)]
                         inject::panic_in_thread(&command);
-                        catch_panic("command", (), || self.obey(command));
+                        catch_panic("command", (), || self.handle(command));
                     }
                     None => return,
                 },
@@ -229,12 +229,12 @@ impl<'t> Worker<'t> {
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle(&mut self, command: Command) {
         match command {
             Command::Warm(vcl, guard) => {
                 for notice in self.files.take_notices() {
-                    line(
-                        Tag::Error,
+                    vsl(
+                        VslTag::Error,
                         &format!("vmod-dynamic {} - - {notice}", vcl.name),
                     );
                 }
@@ -247,13 +247,13 @@ impl<'t> Worker<'t> {
                     },
                 );
             }
-            Command::Cold(ptr) => self.cool(ptr),
+            Command::Cold(ptr) => self.release_vcl(ptr),
             Command::Watch(domain, director) => self.watch(&domain, &director),
         }
     }
 
     /// Lets go of a VCL: its names, its dead leaves, at last its guard.
-    fn cool(&mut self, ptr: VclPtr) {
+    fn release_vcl(&mut self, ptr: VclPtr) {
         if let Some(Warm {
             vcl,
             guard,
@@ -263,7 +263,7 @@ impl<'t> Worker<'t> {
             for (_, mut watched) in watched {
                 watched.stop(&mut self.agenda, &HashSet::new());
             }
-            vcl.graveyard.clear();
+            vcl.release_queue.clear();
             drop(guard);
         }
         // Each question holds the settings that it is asked with.
@@ -291,7 +291,7 @@ impl<'t> Worker<'t> {
         );
         if origins.is_empty() {
             // A custom service without targets: nothing is to be waited for.
-            let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
+            let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, clock::now());
             domain.retry(&mut ctx);
         }
         let now = Instant::now();
@@ -303,7 +303,7 @@ impl<'t> Worker<'t> {
             }
             let (name, services) = match origin {
                 Origin::Literal(address) => {
-                    let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
+                    let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, clock::now());
                     domain.take_address(&mut ctx, source, address);
                     watched.asks.insert(source, None);
                     taken = true;
@@ -406,7 +406,7 @@ impl<'t> Worker<'t> {
                 continue;
             };
             catch_panic("update", (), || {
-                let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
+                let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, clock::now());
                 let info = LookupInfo {
                     at: clock::now(),
                     jitter: 0.5,
@@ -453,7 +453,7 @@ impl<'t> Worker<'t> {
                 asks_others: false,
             };
             let next = catch_panic("update", failed, || {
-                let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
+                let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, clock::now());
                 let info = LookupInfo {
                     at,
                     jitter: fastrand::f64(),
@@ -483,13 +483,13 @@ impl<'t> Worker<'t> {
     fn housekeeping(&mut self) {
         let now = clock::now();
         for warm in self.warm.values_mut() {
-            warm.vcl.graveyard.clear();
+            warm.vcl.release_queue.clear();
             for (_, mut watched) in warm.watched.extract_if(|_, watched| watched.expire(now)) {
                 watched.stop(&mut self.agenda, &HashSet::new());
             }
             for watched in warm.watched.values() {
                 if watched.domain.must_retry(now) {
-                    let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, now);
+                    let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, now);
                     watched.domain.retry(&mut ctx);
                 }
             }
