@@ -179,7 +179,10 @@ impl<'t> Worker<'t> {
                 command = self.commands.recv() => match command {
                     Some(command) => {
                         #[cfg(debug_assertions)]
-                        inject::panic_in_thread(&command);
+                        {
+                            inject::hold_thread(&command);
+                            inject::panic_in_thread(&command);
+                        }
                         catch_panic("command", (), || self.obey(command));
                     }
                     None => return,
