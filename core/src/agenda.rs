@@ -154,6 +154,15 @@ impl<Q: Clone + Eq + Hash, S: PartialEq> Agenda<Q, S> {
         Some((asked, due))
     }
 
+    /// The subscribers of a query that is not under way for them: for an answer
+    /// that comes late.
+    pub fn subscribers(&self, id: QueryId) -> impl Iterator<Item = &S> {
+        self.entries
+            .get(&id)
+            .into_iter()
+            .flat_map(|entry| entry.subscriptions.iter().map(|s| &s.subscriber))
+    }
+
     /// Brings subscribers back, each with the time until it wants the next
     /// answer, and plans the next query.
     pub fn answered(

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
+use dynamic_core::answer::{Failure, SrvAnswer};
 use dynamic_core::domain::{
-    AddressRules, Answered, EndpointKey, Learned, Progress, Update, UpdateRules,
+    AddressRules, Answered, EndpointKey, Learned, Moment, Progress, Update, UpdateRules,
 };
 use dynamic_core::event::{Event, Level};
-use dynamic_core::schedule::Timing;
+use dynamic_core::schedule::{PartialAnswer, Timing};
 use dynamic_core::targets::{Origin, SourceId};
 use dynamic_resolve::Report;
 
@@ -42,6 +42,15 @@ pub(crate) struct LookupInfo<'f> {
     pub(crate) jitter: f64,
     /// Where the answer comes from, and what went wrong on the way.
     pub(crate) report: &'f Report,
+}
+
+impl LookupInfo<'_> {
+    fn moment(&self, ctx: &OffTask<'_>) -> Moment {
+        Moment {
+            now: ctx.now(),
+            jitter: self.jitter,
+        }
+    }
 }
 
 /// The director's ACLs, evaluated with a context.
@@ -100,14 +109,14 @@ impl Domain {
         &self,
         ctx: &mut OffTask<'_>,
         source: SourceId,
-        answer: &HostAnswer,
+        answer: &PartialAnswer,
         info: LookupInfo<'_>,
     ) -> Next {
         let mut state = lock(&self.state);
         let why = |record: &str, failure| info.report.failure(record, failure);
         let dropped = &info.report.dropped;
         let rules = self.update_rules();
-        let learned = state.on_addresses(source, answer, dropped, &rules, info.jitter, why);
+        let learned = state.on_addresses(info.moment(ctx), source, answer, dropped, &rules, why);
         self.take(ctx, &mut state, &learned, info)
     }
 
@@ -120,7 +129,7 @@ impl Domain {
     ) -> Next {
         let mut state = lock(&self.state);
         let why = |record: &str, failure| info.report.failure(record, failure);
-        let learned = state.on_services(answer, &self.update_rules(), info.jitter, why);
+        let learned = state.on_services(info.moment(ctx), answer, &self.update_rules(), why);
         self.take(ctx, &mut state, &learned, info)
     }
 
@@ -134,7 +143,8 @@ impl Domain {
         self.count(Counter::Lookups);
         if learned.updated {
             self.set_answered();
-        } else {
+        }
+        if learned.failed {
             self.count(Counter::LookupsFailed);
         }
         // A name that only a request gave has to show first that it exists.

@@ -7,10 +7,14 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use dynamic_core::agenda::{Agenda, QueryId};
-use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
+use dynamic_core::answer::{Failure, Family, SrvAnswer};
 use dynamic_core::name::DnsName;
+use dynamic_core::schedule::{PartialAnswer, PerFamily};
 use dynamic_core::targets::{Origin, SourceId};
-use dynamic_resolve::{Environment, Report, Resolver, Settings, SystemFiles};
+use dynamic_resolve::{
+    Environment, Families, HostAnswers, HostLookup, HostQuery, Lookup, Report, Resolver, Settings,
+    SystemFiles,
+};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use litemap::LiteMap;
@@ -97,7 +101,7 @@ impl Watched {
 
 /// What a question came to.
 enum Answer {
-    Host(HostAnswer),
+    Host(PartialAnswer),
     Service(Result<SrvAnswer, Failure>),
 }
 
@@ -107,23 +111,49 @@ impl Answer {
         if services {
             return Answer::Service(Err(Failure::Internal));
         }
-        Answer::Host(HostAnswer {
-            v4: Err(Failure::Internal),
-            v6: Err(Failure::Internal),
+        Answer::Host(PerFamily {
+            v4: Some(Err(Failure::Internal)),
+            v6: Some(Err(Failure::Internal)),
         })
     }
 
     /// Whether it has addresses or targets.
     fn is_good(&self) -> bool {
         match self {
-            Answer::Host(answer) => answer.v4.is_ok() || answer.v6.is_ok(),
+            Answer::Host(PerFamily { v4, v6 }) => [v4, v6].into_iter().flatten().any(Result::is_ok),
             Answer::Service(answer) => answer.is_ok(),
         }
     }
 }
 
 /// What a lookup came to.
-type Outcome = (Answer, Report);
+struct Outcome {
+    answer: Answer,
+    report: Report,
+    /// A family that is slower than the other, which has addresses.
+    slow: Option<HostLookup>,
+    /// Whether it is the answer of a slow family, which comes late.
+    late: bool,
+}
+
+impl Outcome {
+    fn host(lookup: Option<Lookup<HostAnswers>>, slow: Option<HostLookup>, late: bool) -> Self {
+        let (answer, report) = match lookup {
+            Some(Lookup { answer, report }) => {
+                let HostAnswers { v4, v6 } = answer;
+                (Answer::Host(PerFamily { v4, v6 }), report)
+            }
+            // Nothing more comes.
+            None => (Answer::Host(PerFamily::default()), Report::default()),
+        };
+        Outcome {
+            answer,
+            report,
+            slow,
+            late,
+        }
+    }
+}
 
 /// All that the thread has.
 pub(super) struct Worker<'t> {
@@ -132,6 +162,8 @@ pub(super) struct Worker<'t> {
     files: SystemFiles,
     resolvers: HashMap<Arc<Settings>, Resolver>,
     agenda: Queries,
+    /// Queries of which one family is still under way.
+    slow: HashMap<QueryId, Family>,
     in_flight: FuturesUnordered<LocalBoxFuture<'static, (QueryId, Outcome)>>,
     last_housekeeping: Instant,
 }
@@ -147,6 +179,7 @@ impl<'t> Worker<'t> {
             files: system_files(),
             resolvers: HashMap::new(),
             agenda: Queries::default(),
+            slow: HashMap::new(),
             in_flight: FuturesUnordered::new(),
             last_housekeeping: Instant::now(),
         }
@@ -188,7 +221,7 @@ impl<'t> Worker<'t> {
                     None => return,
                 },
                 Some((id, outcome)) = self.in_flight.next(), if !self.in_flight.is_empty() => {
-                    catch_panic("answer", (), || self.deliver(id, &outcome));
+                    catch_panic("answer", (), || self.deliver(id, outcome));
                 }
                 () = tokio::time::sleep_until(wake.into()) => {}
             }
@@ -312,33 +345,97 @@ impl<'t> Worker<'t> {
                 continue;
             };
             let services = query.services;
-            let lookup = async move {
+            let families = match self.slow.get(&id) {
+                None => Families::Both,
+                // The other one is still being asked.
+                Some(family) => Families::Only(family.other()),
+            };
+            self.start(id, (services, false), async move {
                 #[cfg(debug_assertions)]
                 inject::panic_in_lookup(&query.name.text);
-                let DnsName { text, absolute } = &query.name;
+                let DnsName { text, absolute } = query.name;
                 if services {
-                    let lookup = resolver.srv(text, *absolute, in_force.as_deref()).await;
-                    (Answer::Service(lookup.answer), lookup.report)
-                } else {
-                    let lookup = resolver.host(text, *absolute, in_force.as_deref()).await;
-                    (Answer::Host(lookup.answer), lookup.report)
+                    let lookup = resolver.srv(&text, absolute, in_force.as_deref()).await;
+                    return Outcome {
+                        answer: Answer::Service(lookup.answer),
+                        report: lookup.report,
+                        slow: None,
+                        late: false,
+                    };
                 }
-            };
-            // A bug that ends one lookup is that lookup's failure.
-            self.in_flight.push(Box::pin(async move {
-                let outcome = AssertUnwindSafe(lookup).catch_unwind().await;
-                let outcome = outcome.unwrap_or_else(|panic| {
-                    log_panic("lookup", &*panic);
-                    (Answer::internal(services), Report::default())
+                let mut lookup = resolver.lookup_host(HostQuery {
+                    name: text,
+                    absolute,
+                    families,
+                    in_force,
                 });
-                (id, outcome)
-            }));
+                let first = lookup.next().await;
+                let slow = (!lookup.is_done()).then_some(lookup);
+                Outcome::host(first, slow, false)
+            });
+        }
+    }
+
+    /// Runs a lookup, of services or not, late or not. A bug that ends one lookup is that lookup's failure.
+    fn start(
+        &self,
+        id: QueryId,
+        (services, late): (bool, bool),
+        lookup: impl Future<Output = Outcome> + 'static,
+    ) {
+        self.in_flight.push(Box::pin(async move {
+            let outcome = AssertUnwindSafe(lookup).catch_unwind().await;
+            let outcome = outcome.unwrap_or_else(|panic| {
+                log_panic("lookup", &*panic);
+                Outcome {
+                    answer: Answer::internal(services),
+                    report: Report::default(),
+                    slow: None,
+                    late,
+                }
+            });
+            (id, outcome)
+        }));
+    }
+
+    /// Hands a slow family's answer to all that have the other one.
+    fn deliver_late(&mut self, id: QueryId, outcome: &Outcome) {
+        self.slow.remove(&id);
+        let Answer::Host(answer) = &outcome.answer else {
+            return;
+        };
+        for Subscriber(domain, source) in self.agenda.subscribers(id) {
+            let Some(warm) = self.warm.get(&domain.vcl().ptr) else {
+                continue;
+            };
+            catch_panic("update", (), || {
+                let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
+                let info = LookupInfo {
+                    at: clock::now(),
+                    jitter: 0.5,
+                    report: &outcome.report,
+                };
+                domain.take_host(&mut ctx, *source, answer, info);
+            });
         }
     }
 
     /// Hands an answer to all that wait for it.
-    fn deliver(&mut self, id: QueryId, (answer, report): &Outcome) {
+    fn deliver(&mut self, id: QueryId, mut outcome: Outcome) {
+        if outcome.late {
+            return self.deliver_late(id, &outcome);
+        }
         let now = Instant::now();
+        if let Some(mut slow) = outcome.slow.take() {
+            if let Answer::Host(PerFamily { v4, .. }) = &outcome.answer {
+                let family = if v4.is_some() { Family::V6 } else { Family::V4 };
+                self.slow.insert(id, family);
+            }
+            self.start(id, (false, true), async move {
+                Outcome::host(slow.next().await, None, true)
+            });
+        }
+        let Outcome { answer, report, .. } = &outcome;
         let Some((asked, subscribers)) = self.agenda.take_subscribers(id, now) else {
             return;
         };
