@@ -96,7 +96,7 @@ impl Config {
         const MAX_SCORE: i64 = 1_000_000;
         if !(-MAX_SCORE..=MAX_SCORE).contains(&score) {
             return Err(format!(
-                "prefer: score = {score}: must be -{MAX_SCORE} to {MAX_SCORE}"
+                "score = {score}: must be -{MAX_SCORE} to {MAX_SCORE}"
             ));
         }
         lock(&self.preferences).push((acl, score));

@@ -212,7 +212,10 @@ impl<'t> Worker<'t> {
                 command = self.commands.recv() => match command {
                     Some(command) => {
                         #[cfg(debug_assertions)]
-                        inject::panic_in_thread(&command);
+                        {
+                            inject::hold_thread(&command);
+                            inject::panic_in_thread(&command);
+                        }
                         catch_panic("command", (), || self.handle(command));
                     }
                     None => return,

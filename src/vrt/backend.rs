@@ -206,7 +206,7 @@ impl Drop for Via {
 /// One endpoint's backend in the engine.
 #[derive(Debug)]
 pub(crate) struct Leaf {
-    /// Always there until drop moves it to the release_queue.
+    /// Always there until drop moves it to the release queue.
     backend: Option<OwnedDirector>,
     name: String,
     release_queue: Arc<ReleaseQueue>,
