@@ -1,0 +1,10 @@
+//! From answers to published endpoints, seen from outside.
+#![allow(
+    clippy::unwrap_used,
+    reason = "the functions that tests share count as tests"
+)]
+
+mod gathering;
+mod services;
+mod update;
+mod world;
