@@ -78,7 +78,7 @@ fn records_of_which_none_can_be_used_are_a_failure() {
         assert_eq!(learned.after, Duration::from_secs(30));
         assert_eq!(world.ids(), ["192.0.2.1:80"]);
         let lines = world.log();
-        assert_eq!(lines, ["1 target cannot be used and are left out"]);
+        assert_eq!(lines, ["1 target cannot be used and is left out"]);
     }
 }
 
