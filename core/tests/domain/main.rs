@@ -4,6 +4,7 @@
     reason = "the functions that tests share count as tests"
 )]
 
+mod events;
 mod gathering;
 mod services;
 mod update;
