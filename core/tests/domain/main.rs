@@ -4,8 +4,10 @@
     reason = "the functions that tests share count as tests"
 )]
 
+mod agenda;
 mod events;
 mod gathering;
 mod services;
+mod targets;
 mod update;
 mod world;
