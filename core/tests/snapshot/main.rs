@@ -7,5 +7,6 @@
 mod buckets;
 mod precedence;
 mod session;
+mod sound;
 mod weights;
 mod world;
