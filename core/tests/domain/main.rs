@@ -7,6 +7,7 @@
 mod agenda;
 mod events;
 mod gathering;
+mod properties;
 mod services;
 mod targets;
 mod update;
