@@ -101,6 +101,13 @@ impl<Q: Clone + Eq + Hash, S: PartialEq> Agenda<Q, S> {
         if entry.subscriptions.is_empty() {
             self.ids.remove(&entry.query);
             self.entries.remove(&id);
+            return;
+        }
+        // It was perhaps due only for the one that left.
+        let due = entry.subscriptions.iter().map(|s| s.due).min();
+        if entry.asked.is_none() && entry.due != due {
+            entry.due = due;
+            self.heap.extend(due.map(|due| Reverse((due, id))));
         }
     }
 
