@@ -233,26 +233,47 @@ pub fn canonical<'b>(input: &[u8], buf: &'b mut [u8; 256]) -> Option<&'b [u8]> {
     Some(out)
 }
 
-fn read(input: &[u8]) -> Result<Target, Flaw> {
+/// The host in a text, before a name is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written<'i> {
+    /// An IPv6 literal, with or without brackets, which may be the mapped form
+    /// of an IPv4 address.
+    Address(IpAddr),
+    /// Anything else: a name, an IPv4 literal or neither.
+    Name(&'i [u8]),
+}
+
+/// Splits a text into its host and what stands behind the colon, if there is
+/// one. Allocates nothing.
+pub(crate) fn split(input: &[u8]) -> Result<(Written<'_>, Option<&[u8]>), Flaw> {
     if let Some(rest) = input.strip_prefix(b"[") {
         let end = position(rest, b']').ok_or(Flaw::Brackets)?;
         let (literal, rest) = rest.split_at(end);
         let port = match rest {
             [b']'] => None,
-            [b']', b':', port @ ..] => port_text(port)?,
+            [b']', b':', port @ ..] => Some(port),
             _ => return Err(Flaw::Brackets),
         };
-        return Ok(literal_target(ipv6(literal)?, port));
+        return Ok((Written::Address(ipv6(literal)?), port));
     }
     let Some(colon) = position(input, b':') else {
-        return host(input, None);
+        return Ok((Written::Name(input), None));
     };
     let (name, rest) = input.split_at(colon);
     let port = rest.strip_prefix(b":").unwrap_or(rest);
     if position(port, b':').is_some() {
-        return Ok(literal_target(ipv6(input)?, None));
+        return Ok((Written::Address(ipv6(input)?), None));
     }
-    host(name, port_text(port)?)
+    Ok((Written::Name(name), Some(port)))
+}
+
+fn read(input: &[u8]) -> Result<Target, Flaw> {
+    let (written, port) = split(input)?;
+    let port = port.map_or(Ok(None), port_text)?;
+    match written {
+        Written::Address(address) => Ok(literal_target(address, port)),
+        Written::Name(name) => host(name, port),
+    }
 }
 
 fn position(text: &[u8], byte: u8) -> Option<usize> {

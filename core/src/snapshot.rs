@@ -12,7 +12,7 @@ use crate::buckets::{
     self, Assignment, Buckets, Client, OwnerTable, Owners as OwnersState, Service,
 };
 use crate::domain::Backend;
-use crate::pin::Pin;
+use crate::instance::Instance;
 use crate::select::{Choice, EndpointState, Member, Request, Rules, Selector, key_hash};
 use crate::session::cookie::Found;
 use crate::session::{
@@ -293,11 +293,11 @@ impl<L, R: RequestView, S: EndpointState> Choosing<'_, L, R, S> {
     /// The instance that the request names, whatever its health.
     fn by_pin(&self, pin: &[u8]) -> Result<Choice, Refusal> {
         let mut buf = [0; 256];
-        let pin = Pin::parse(pin, &mut buf).ok_or(Refusal::Pin)?;
+        let pin = Instance::parse(pin, &mut buf).ok_or(Refusal::Pin)?;
         let named = |i: usize| {
             self.snapshot.backends.get(i).is_some_and(|backend| {
                 let key = &backend.key;
-                pin.names(key.address, key.port, &key.host)
+                pin.matches(key.address, key.port, &key.host)
             })
         };
         self.snapshot

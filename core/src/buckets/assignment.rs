@@ -3,22 +3,27 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::name::{EndpointId, canonical};
+use crate::instance::Instance;
+use crate::name::EndpointId;
 
-use super::server::{Server, ServerError, plain_address};
 use super::set::{BitmapError, BucketSet, ListError};
 
 /// Why buckets were not assigned. Nothing is changed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssignError {
-    /// The server is none.
-    #[error(transparent)]
-    Server(#[from] ServerError),
+    /// The text is not a server.
+    #[error(
+        "server {text:?}, accepted is an address, an address:port with a number from 1 to 65535, or a host name"
+    )]
+    Server {
+        /// The text as given.
+        text: String,
+    },
     /// The list of buckets is wrong.
     #[error("buckets {text:?} of server {server}: {error}")]
     List {
         /// The server.
-        server: Server,
+        server: Instance<'static>,
         /// The list as given.
         text: String,
         /// What is wrong with it.
@@ -28,7 +33,7 @@ pub enum AssignError {
     #[error("bitmap {text:?} of server {server}: {error}")]
     Bitmap {
         /// The server.
-        server: Server,
+        server: Instance<'static>,
         /// The bitmap as given.
         text: String,
         /// What is wrong with it.
@@ -40,7 +45,7 @@ pub enum AssignError {
     )]
     Twice {
         /// The server.
-        server: Server,
+        server: Instance<'static>,
         /// The lowest such bucket.
         bucket: u8,
     },
@@ -58,7 +63,7 @@ pub struct UnknownServer {
 /// buckets. A bucket may have several owners or none.
 #[derive(Clone, Debug, Default)]
 pub struct Assignment {
-    servers: Vec<(Server, BucketSet)>,
+    servers: Vec<(Instance<'static>, BucketSet)>,
     addresses: BTreeMap<IpAddr, usize>,
     endpoints: BTreeMap<EndpointId, usize>,
     hosts: BTreeMap<String, usize>,
@@ -77,7 +82,7 @@ impl Assignment {
     /// # Errors
     /// [`AssignError`]
     pub fn assign(&mut self, server: &str, list: &str) -> Result<(), AssignError> {
-        let server = Server::parse(server)?;
+        let server = read(server)?;
         match BucketSet::parse_list(list) {
             Ok(buckets) => self.give(server, buckets),
             Err(error) => Err(AssignError::List {
@@ -94,7 +99,7 @@ impl Assignment {
     /// # Errors
     /// [`AssignError`]
     pub fn assign_bitmap(&mut self, server: &str, bitmap: &str) -> Result<(), AssignError> {
-        let server = Server::parse(server)?;
+        let server = read(server)?;
         match BucketSet::parse_bitmap(bitmap) {
             Ok(buckets) => self.give(server, buckets),
             Err(error) => Err(AssignError::Bitmap {
@@ -105,7 +110,7 @@ impl Assignment {
         }
     }
 
-    fn give(&mut self, server: Server, buckets: BucketSet) -> Result<(), AssignError> {
+    fn give(&mut self, server: Instance<'static>, buckets: BucketSet) -> Result<(), AssignError> {
         let known = self.number(&server);
         if let Some((_, owned)) = known.and_then(|number| self.servers.get_mut(number)) {
             if let Some(bucket) = owned.intersection(&buckets).iter().next() {
@@ -116,9 +121,9 @@ impl Assignment {
         }
         let number = self.servers.len();
         match &server {
-            Server::Address(address) => self.addresses.insert(*address, number),
-            Server::Endpoint(endpoint) => self.endpoints.insert(*endpoint, number),
-            Server::Host(host) => self.hosts.insert(host.clone(), number),
+            Instance::Address(address) => self.addresses.insert(*address, number),
+            Instance::Endpoint(endpoint) => self.endpoints.insert(*endpoint, number),
+            Instance::Host(host) => self.hosts.insert(host.to_string(), number),
         };
         self.servers.push((server, buckets));
         Ok(())
@@ -126,28 +131,19 @@ impl Assignment {
 
     /// The servers and their buckets; a server's number is its place here.
     #[must_use]
-    pub fn servers(&self) -> &[(Server, BucketSet)] {
+    pub fn servers(&self) -> &[(Instance<'static>, BucketSet)] {
         &self.servers
     }
 
     /// The buckets of a server, in any spelling of it. Allocates nothing where
-    /// the server is known and written as an address, `address:port` or ASCII
-    /// host name.
+    /// the server is known and written in ASCII.
     ///
     /// # Errors
     /// [`UnknownServer`]
     pub fn buckets(&self, server: &str) -> Result<BucketSet, UnknownServer> {
-        let number = match plain_address(server) {
-            Some((address, None)) => self.addresses.get(&address).copied(),
-            Some((address, Some(port))) => {
-                let endpoint = EndpointId { address, port };
-                self.endpoints.get(&endpoint).copied()
-            }
-            None => self
-                .host(server)
-                .or_else(|| self.number(&Server::parse(server).ok()?)),
-        };
-        number
+        let mut buf = [0; 256];
+        Instance::parse(server.as_bytes(), &mut buf)
+            .and_then(|server| self.number(&server))
             .and_then(|number| self.servers.get(number))
             .map(|(_, buckets)| *buckets)
             .ok_or_else(|| UnknownServer {
@@ -182,13 +178,14 @@ impl Assignment {
     }
 
     /// The buckets of an endpoint: those of all servers that it belongs to, as
-    /// [`Server::matches`] says, found without asking each.
+    /// [`Instance::matches`] says, found without asking each. `host` is in its
+    /// canonical form.
     pub(super) fn buckets_of(&self, address: IpAddr, port: u16, host: &str) -> BucketSet {
         let address = address.to_canonical();
         [
             self.addresses.get(&address).copied(),
             self.endpoints.get(&EndpointId { address, port }).copied(),
-            self.host(host),
+            self.hosts.get(host).copied(),
         ]
         .into_iter()
         .flatten()
@@ -196,19 +193,21 @@ impl Assignment {
         .fold(BucketSet::NONE, |all, (_, buckets)| all.union(buckets))
     }
 
-    fn number(&self, server: &Server) -> Option<usize> {
+    fn number(&self, server: &Instance<'_>) -> Option<usize> {
         match server {
-            Server::Address(address) => self.addresses.get(address),
-            Server::Endpoint(endpoint) => self.endpoints.get(endpoint),
-            Server::Host(host) => self.hosts.get(host),
+            Instance::Address(address) => self.addresses.get(address),
+            Instance::Endpoint(endpoint) => self.endpoints.get(endpoint),
+            Instance::Host(host) => self.hosts.get(&**host),
         }
         .copied()
     }
+}
 
-    /// The number of a host in any spelling that needs no conversion.
-    fn host(&self, host: &str) -> Option<usize> {
-        let mut space = [0; 256];
-        let name = canonical(host.as_bytes(), &mut space)?;
-        self.hosts.get(std::str::from_utf8(name).ok()?).copied()
-    }
+fn read(server: &str) -> Result<Instance<'static>, AssignError> {
+    let mut buf = [0; 256];
+    Instance::parse(server.as_bytes(), &mut buf)
+        .map(Instance::into_owned)
+        .ok_or_else(|| AssignError::Server {
+            text: server.to_owned(),
+        })
 }

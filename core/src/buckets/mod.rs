@@ -10,7 +10,6 @@ pub mod assignment;
 pub mod delay;
 pub mod owners;
 pub mod pearson;
-pub mod server;
 pub mod set;
 pub mod waiting;
 
@@ -20,7 +19,6 @@ pub use assignment::{AssignError, Assignment, UnknownServer};
 pub use delay::{Owners, Service};
 pub use owners::OwnerTable;
 pub use pearson::{hash, hash_or};
-pub use server::Server;
 pub use set::BucketSet;
 pub use waiting::FirstSeen;
 
