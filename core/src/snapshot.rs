@@ -51,8 +51,8 @@ pub struct ChoiceRules<'r> {
 pub trait RequestView {
     /// The instance that it names.
     fn pin(&self) -> Option<&[u8]>;
-    /// The session key that its client sent.
-    fn session_key(&self) -> Found<'_>;
+    /// The session keys that its client sent.
+    fn session_keys(&self) -> Found<impl Iterator<Item = &[u8]>>;
     /// Its key, for hash and buckets; an empty one is none.
     fn key(&self) -> Option<&[u8]>;
     /// For how many seconds it has waited, as the client says.
@@ -267,8 +267,9 @@ impl<L, R: RequestView, S: EndpointState> Choosing<'_, L, R, S> {
         else {
             return self.balance();
         };
-        let key = affinity.table.read(self.request.session_key());
-        let state = key.state(|group| self.condition(affinity.table.members(group)));
+        let (key, state) = affinity.table.read(self.request.session_keys(), |group| {
+            self.condition(affinity.table.members(group))
+        });
         let Decision { action, status } = decide(state, policy);
         let outcome = match (action, key) {
             (Action::Refuse, _) => Outcome::of(Err(Refusal::Session(status))),
