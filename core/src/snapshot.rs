@@ -59,6 +59,9 @@ pub trait RequestView {
     fn elapsed(&self) -> f64;
     /// Names its client's attempt to be served; may be empty.
     fn transaction(&self) -> &[u8];
+    /// Whether probes tell the health of endpoints: without them, all count as
+    /// healthy.
+    fn health_is_known(&self) -> bool;
     /// Whether an earlier attempt of its task has chosen an endpoint.
     fn is_retry(&self) -> bool;
     /// The time, in seconds since the epoch.
@@ -315,15 +318,9 @@ impl<L, R: RequestView, S: EndpointState> Choosing<'_, L, R, S> {
 
     /// By the hash bucket of the key (RFC 3074).
     fn by_bucket(&self, key: &[u8], owners: &Owners, buckets: &Buckets) -> Outcome {
-        let bucket = buckets::hash(key);
+        let bucket = buckets::bucket(key);
         let members = owners.table.owners(bucket);
-        let state = if members.is_empty() {
-            OwnersState::None
-        } else if members.iter().any(|i| self.state.healthy(*i)) {
-            OwnersState::Healthy
-        } else {
-            OwnersState::Down
-        };
+        let state = self.owners_state(members);
         let client = Client {
             key,
             elapsed: self.request.elapsed(),
@@ -339,6 +336,13 @@ impl<L, R: RequestView, S: EndpointState> Choosing<'_, L, R, S> {
                     .map(|cell| cell.get_or_init(|| self.snapshot.subset(members)));
                 self.within(selector)
             }
+            Service::TakenOver if state == OwnersState::Unknown => self
+                .snapshot
+                .selector
+                .choose_where(self.rules.rules, self.state, &self.ask(None), |i| {
+                    members.binary_search(&i).is_err()
+                })
+                .ok_or(Refusal::Empty),
             Service::Anyone | Service::TakenOver => self.by_rules(None),
             Service::Delayed => Err(Refusal::Delayed),
         };
@@ -346,6 +350,29 @@ impl<L, R: RequestView, S: EndpointState> Choosing<'_, L, R, S> {
             choice,
             session: None,
             service: Some(service),
+        }
+    }
+
+    /// How the owners of a bucket are.
+    fn owners_state(&self, members: &[usize]) -> OwnersState {
+        let healthy = |i: usize| self.state.healthy(i);
+        if members.is_empty() {
+            return OwnersState::None;
+        }
+        if !members.iter().any(|i| healthy(*i)) {
+            return OwnersState::Down;
+        }
+        let untried = |i: usize| healthy(i) && !self.state.tried(i);
+        let is_spent = self.request.is_retry() && !members.iter().any(|i| untried(*i));
+        if !is_spent && self.request.health_is_known() {
+            return OwnersState::Healthy;
+        }
+        let other = (0..self.snapshot.backends.len())
+            .any(|i| untried(i) && members.binary_search(&i).is_err());
+        match (other, is_spent) {
+            (true, true) => OwnersState::Tried,
+            (true, false) => OwnersState::Unknown,
+            (false, _) => OwnersState::Healthy,
         }
     }
 

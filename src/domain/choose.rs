@@ -130,6 +130,10 @@ impl RequestView for View<'_> {
         self.call.transaction
     }
 
+    fn health_is_known(&self) -> bool {
+        self.domain.config.references.probe.is_some()
+    }
+
     fn is_retry(&self) -> bool {
         self.attempt > 0
     }
