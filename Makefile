@@ -5,15 +5,17 @@
 
 ENV = env=$$(scripts/env.sh) && eval "$$env"
 
-.PHONY: help setup build check demo install uninstall env clean audit bench man vtc fmt
+.PHONY: help setup engine build check demo install uninstall env clean audit bench man vtc fmt
 
 help:
 	@echo 'make build      builds libvmod_dynamic.so'
 	@echo 'make demo       shows the module at work in a real server; KEEP=1 leaves it running'
-	@echo 'make check      runs every check, as CI does'
+	@echo 'make check      runs every check, as CI does; ENGINES=all: the VTC suite on each cached engine too'
 	@echo 'make install    installs the module and its manual page for the engine in use;'
 	@echo '                DESTDIR and PREFIX are honoured'
 	@echo 'make uninstall  removes them'
+	@echo 'make setup      installs what is missing, and nothing else'
+	@echo 'make engine     builds another engine into the cache folder, from SOURCE=TARBALL or FOLDER'
 	@echo 'make env        prints shell exports: eval "$$(make -s env)"'
 	@echo 'make man        makes the manual page from vmod.vcc'
 	@echo 'make vtc        runs the VTC suite; T=NAME: those tests whose name holds NAME'
@@ -22,16 +24,22 @@ help:
 	@echo 'make audit      checks licences, sources and advisories of the dependencies'
 	@echo 'make clean      removes what was built'
 	@echo
-	@echo 'Each installs what it lacks (Debian packages; an engine, once, in a cache folder).'
+	@echo 'Each installs what it lacks (Debian packages; an engine, once, in a cache folder);'
+	@echo 'with NO_INSTALL=1 it names what is missing instead. With ENGINE=NAME, such as'
+	@echo 'varnish-8.0.0, the engine of that name in the cache folder is used.'
 
 setup:
 	@scripts/setup.sh
+
+engine:
+	@scripts/setup.sh engine
+	@scripts/engine_source.sh '$(SOURCE)'
 
 build: setup
 	@$(ENV) && cargo build --release
 
 check:
-	@scripts/check.sh
+	@ENGINES='$(ENGINES)' scripts/check.sh
 
 demo: setup
 	@$(ENV) && cargo build --release --package vmod_dynamic --package testdns && KEEP='$(KEEP)' python3 scripts/demo

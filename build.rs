@@ -37,6 +37,7 @@ const WRAPPER: &str = r#"
 #include "vtim.h"
 #include "vrnd.h"
 #include "vmod_abi.h"
+#include "engine.h"
 #include "vcc_dynamic_table.h"
 static const unsigned FIRST_HEADER = HTTP_HDR_FIRST;
 "#;
@@ -160,9 +161,10 @@ fn between<'t>(text: &'t str, from: &str, to: &str) -> Result<&'t str> {
     Ok(&text[start..end])
 }
 
-/// Compiles the module's JSON description: the engine's VCL compiler looks
-/// for it in the file of the module, and it holds C macros of the engine.
-fn compile_json(generated: &str, engine: &Engine, out: &Path) -> Result<()> {
+/// Compiles what is C: `build/engine.c`, and the module's JSON description. The
+/// engine's VCL compiler looks for that in the file of the module, and it holds
+/// C macros of the engine.
+fn compile_c(generated: &str, engine: &Engine, out: &Path) -> Result<()> {
     let json = between(generated, "static const char Vmod_Json[] = {", "\n};")?;
     let source = out.join("vmod_json.c");
     fs::write(
@@ -178,6 +180,13 @@ fn compile_json(generated: &str, engine: &Engine, out: &Path) -> Result<()> {
         .includes(&engine.files.headers)
         .warnings(false)
         .compile("vmod_dynamic_json");
+    cc::Build::new()
+        .file("build/engine.c")
+        .include("build")
+        .includes(&engine.files.headers)
+        .define("_GNU_SOURCE", None)
+        .warnings(true)
+        .compile("vmod_dynamic_engine");
     Ok(())
 }
 
@@ -231,11 +240,11 @@ fn bindings(engine: &Engine, out: &Path) -> Result<()> {
     let builder = bindgen::Builder::default()
         .header_contents("wrapper.h", WRAPPER)
         .clang_args(engine.files.headers.iter().map(|i| format!("-I{}", i.display())))
-        .clang_arg(format!("-I{}", out.display()))
+        .clang_args([format!("-I{}", out.display()), "-Ibuild".to_owned()])
         .clang_args(["-Wno-everything", "-D_GNU_SOURCE"])
-        .allowlist_function("VRT_.*|VSL|VSLb|VSLbt|VSB_.*|WS_.*|VSA_.*|VRND_.*|VTIM_real|VCL_Name|http_(GetHdr|SetHeader|Unset|CountHdr|ForceHeader)")
+        .allowlist_function("VRT_.*|dynamic_.*|VSL|VSLb|VSLbt|VSB_.*|WS_.*|VSA_.*|VRND_.*|VTIM_real|VCL_Name|http_(GetHdr|SetHeader|Unset|CountHdr|ForceHeader)")
         .allowlist_type("Vmod_vmod_dynamic_Func|vmod_data|vrt_.*|vdi_.*|director|vcldir|backend|busyobj|req|http|vcl_event_e|VSL_tag_e|gethdr_e|suckaddr")
-        .allowlist_var(".*_MAGIC|VCL_MET_.*|VMOD_ABI_Version|VCL_RET_.*|VRT_.*_VERSION|FIRST_HEADER|H_Host|H_Cookie|H_Set_Cookie|vsa_suckaddr_len|vrt_magic_string_.*")
+        .allowlist_var(".*_MAGIC|VCL_MET_.*|VMOD_ABI_Version|VCL_RET_.*|VRT_.*_VERSION|FIRST_HEADER|vsa_suckaddr_len|vrt_magic_string_.*")
         .blocklist_item("FP_.*|IPPORT_.*")
         .default_enum_style(bindgen::EnumVariation::ModuleConsts)
         .derive_default(true)
@@ -266,7 +275,7 @@ fn main() -> Result<()> {
     }
     let generated = vmodtool(&engine, &out)?;
     bindings(&engine, &out)?;
-    compile_json(&generated, &engine, &out)?;
+    compile_c(&generated, &engine, &out)?;
     write_constants(&generated, &out)?;
     // The engine unloads a module with its last VCL; the code of the resolver
     // thread must outlive that, so the library stays mapped.

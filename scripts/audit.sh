@@ -6,6 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 if ! cargo deny --version >/dev/null 2>&1; then
+    [ -z "${NO_INSTALL-}" ] || fail "missing here: cargo-deny; NO_INSTALL is set"
     say "installing cargo-deny (some minutes)"
     cargo install --locked cargo-deny || fail "cargo-deny cannot be installed"
 fi

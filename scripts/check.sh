@@ -1,7 +1,10 @@
 #!/bin/sh
 # Runs every check and closes with `N passed, N failed`.
 #
-# Usage: scripts/check.sh
+# Usage: [ENGINES=all] scripts/check.sh
+#
+# ENGINES names engines of the cache folder, such as "varnish-8.0.0 varnish-9.0.2", or all that are
+# there: the VTC suite runs on each of them as well, and each is counted apart.
 #
 # Each test counts as one, and so does each other check. With CI=true the work tree has to be clean at
 # the end; else it has to be as it was at the start.
@@ -112,12 +115,42 @@ manual() {
     "$scripts/man.sh" && [ -s "$(dirname "$(dirname "$VMOD")")/man/vmod_dynamic.3" ]
 }
 
+# The names of the engines that ENGINES asks for.
+others() {
+    case ${ENGINES-} in
+    all)
+        cache=$(cache_folder)
+        for file in "$cache"/*/lib/pkgconfig/varnishapi.pc "$cache"/*/lib/pkgconfig/vinylapi.pc; do
+            [ ! -f "$file" ] || basename "${file%/lib/pkgconfig/*}"
+        done
+        ;;
+    *) printf '%s\n' "${ENGINES-}" ;;
+    esac
+}
+# Counts the VTC suite on the engine of that name, unless it is the one of all other checks.
+suite_on() {
+    other=$1 passed_before=$passed failed_before=$failed
+    if ! there=$(ENGINE=$other "$scripts/env.sh"); then
+        failed=$((failed + 1))
+        return
+    fi
+    eval "$there"
+    if [ "$VTEST" != "$first" ]; then
+        check "build for $other" build
+        tests "VTC suite and examples, on $other" "$files" --locked --workspace --test vtc
+        printf '%s: %d passed, %d failed\n' "$other" "$((passed - passed_before))" "$((failed - failed_before))" |
+            tee -a "$notes/apart"
+    fi
+    eval "$env"
+}
+
 heading "set-up"
 if ! { "$scripts/setup.sh" check && env=$("$scripts/env.sh"); }; then
     printf '\n0 passed, 1 failed\n'
     exit 1
 fi
 eval "$env"
+first=$VTEST
 say "Rust $(rustc --version | awk '{ print $2 }'), $ENGINE $ENGINE_VERSION"
 
 [ "${CI-}" != true ] || export CARGO_INCREMENTAL=0
@@ -138,7 +171,11 @@ check "demo" demo
 check "manual page" manual
 check "shell scripts" shell_scripts
 check "what the sources must not hold" "$scripts/scan.sh"
+for other in $(others); do
+    suite_on "$other"
+done
 check "clean tree" clean_tree
 
+[ ! -f "$notes/apart" ] || { echo && cat "$notes/apart"; }
 printf '\n%d s\n%d passed, %d failed\n' "$(($(date +%s) - start))" "$passed" "$failed"
 [ "$failed" -eq 0 ]

@@ -13,6 +13,8 @@
 set -eu
 # shellcheck source=scripts/progress.sh
 . "$(dirname "$0")/progress.sh"
+# shellcheck source=scripts/compile.sh
+. "$(dirname "$0")/compile.sh"
 
 [ $# -eq 1 ] || fail "usage: $0 PREFIX"
 prefix=$1
@@ -20,21 +22,9 @@ suite=forky
 work=$prefix.build
 log=$prefix.log
 
-case $prefix in
-/*) ;;
-*) fail "'$prefix' is not an absolute path" ;;
-esac
-case $prefix in
-*[!A-Za-z0-9/._+@~-]*) fail "Vinyl Cache cannot be built in '$prefix': its build accepts no space or quote in a path; set VMOD_DYNAMIC_CACHE to another folder" ;;
-esac
-mkdir -p "$(dirname "$prefix")" || fail "'$(dirname "$prefix")' cannot be made; set VMOD_DYNAMIC_CACHE to another folder"
-
-exec 9>"$prefix.lock"
-if ! flock -n 9; then
-    say "waiting for another build of Vinyl Cache in $prefix"
-    flock 9
-fi
-if "$prefix/sbin/vinyld" -V >/dev/null 2>&1; then
+check_prefix "$prefix"
+lock_prefix "$prefix"
+if engine_works "$prefix"; then
     say "Vinyl Cache is in $prefix"
     exit 0
 fi
@@ -80,7 +70,7 @@ if ! [ -s "$work/mirrors" ]; then
     run apt-get -q -c "$work/apt.conf" -o Dir::State::lists="$work/own" update || :
     mirrors -o Dir::State::lists="$work/own" >"$work/mirrors"
 fi
-[ -s "$work/mirrors" ] || fail "apt names no Debian mirror: Vinyl Cache is built from Debian's source packages; check the apt sources of this machine, or install Varnish Cache 8.0 or newer or Vinyl Cache 9.0 or newer with its development files"
+[ -s "$work/mirrors" ] || fail "apt names no Debian mirror: Vinyl Cache is built from Debian's source packages; check the apt sources of this machine, or install Varnish Cache 7.7 or newer or Vinyl Cache 9.0 or newer with its development files"
 
 say "reading the package index of Debian $suite"
 found=
@@ -113,22 +103,7 @@ vtest=$(find "$work/src/vtest2" -path '*/src/vtc_main.c' | head -n 1)
 mkdir -p vinyl-cache/bin/vinyltest/vtest2
 cp -R "${vtest%/src/vtc_main.c}/." vinyl-cache/bin/vinyltest/vtest2/
 
-say "configuring Vinyl Cache"
-cd vinyl-cache
-run autoreconf -fi || fail "autoreconf of Vinyl Cache failed"
-run ./configure --prefix="$prefix" --disable-static \
-    VCC_GCC=gcc VCC_CFLAGS=-O2 VCC_WARN=-w || fail "Vinyl Cache cannot be configured"
-say "compiling Vinyl Cache"
-run make -s -j"$(nproc)" || fail "Vinyl Cache does not compile"
-run make -s install DESTDIR="$work/root" || fail "Vinyl Cache cannot be installed"
-for program in sbin/vinyld bin/vinyladm bin/vinyltest; do
-    [ -x "$work/root$prefix/$program" ] || fail "Vinyl Cache was built without $program"
-done
-
-cd /
-rm -rf "$prefix"
-mv "$work/root$prefix" "$prefix"
+compile_engine "$work/src/vinyl-cache" "$prefix" "$work"
 rm -rf "$work"
-"$prefix/sbin/vinyld" -V >>"$log" 2>&1 || fail "the built $prefix/sbin/vinyld does not start"
 rm -f "$log"
 say "Vinyl Cache is installed in $prefix"

@@ -14,8 +14,11 @@
 # VMOD                    the module of `make build`
 #
 # The engine is the first of these that has headers, server and VTC runner, all of one version:
-# Varnish Cache 8.0 or newer of pkg-config, Vinyl Cache 9.0 or newer of pkg-config, and the Vinyl
+# Varnish Cache 7.7 or newer of pkg-config, Vinyl Cache 9.0 or newer of pkg-config, and the Vinyl
 # Cache that `scripts/setup.sh` built. Without any, it prints no export and ends with status 3.
+#
+# With ENGINE set: `varnish` or `vinyl`, the first of these of that kind; another word, the engine of
+# that name in the cache folder, such as the varnish-8.0.0 of `make engine`.
 set -eu
 # shellcheck source=scripts/progress.sh
 . "$(dirname "$0")/progress.sh"
@@ -53,37 +56,73 @@ engine() {
     [ -r "$vmodtool" ] || return 1
 }
 
-found() { engine varnishapi 8.0 varnish || engine vinylapi 9.0 vinyl; }
+varnish() { engine varnishapi 7.7 varnish; }
+vinyl() { engine vinylapi 9.0 vinyl; }
+
+# Puts the development files of the cached engine $1 in front, in the place of another cached one's.
+prefer() {
+    # Debian's files are in a folder that pkg-config knows by itself.
+    kept=$(printf '%s' "${PKG_CONFIG_PATH-}" | tr ':' '\n' |
+        awk -v cache="$cache/" 'NF && index($0, cache) != 1' | paste -s -d : -)
+    PKG_CONFIG_PATH=$cache/$1/lib/pkgconfig${kept:+:$kept}
+    export PKG_CONFIG_PATH
+}
+cached_vinyl() {
+    prefer vinyl
+    vinyl
+}
+
+# Finds the engine that is asked for.
+find_engine() {
+    case $1 in
+    '') varnish || vinyl || cached_vinyl ;;
+    varnish) varnish ;;
+    vinyl) vinyl || cached_vinyl ;;
+    *[!A-Za-z0-9._+~-]* | .*) return 1 ;;
+    *)
+        prefer "$1"
+        if [ -e "$cache/$1/lib/pkgconfig/varnishapi.pc" ]; then
+            varnish
+        else
+            [ -e "$cache/$1/lib/pkgconfig/vinylapi.pc" ] && vinyl
+        fi
+        ;;
+    esac
+}
 
 command -v pkg-config >/dev/null || {
     printf 'error: pkg-config is missing: run scripts/setup.sh\n' >&2
     exit 3
 }
-if ! found; then
-    cached=$(cache_folder)/vinyl
-    PKG_CONFIG_PATH=$cached/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
-    export PKG_CONFIG_PATH
-    engine vinylapi 9.0 vinyl || {
-        printf 'error: no Varnish Cache 8.0 or newer and no Vinyl Cache 9.0 or newer: run scripts/setup.sh\n' >&2
-        exit 3
-    }
-fi
+cache=$(cache_folder 2>/dev/null || echo /nonexistent)
+wanted=${ENGINE-}
+find_engine "$wanted" || {
+    case $wanted in
+    '') printf 'error: no Varnish Cache 7.7 or newer and no Vinyl Cache 9.0 or newer: run scripts/setup.sh\n' ;;
+    varnish | vinyl) printf 'error: there is no supported engine of the kind %s (ENGINE): see "make engine"\n' "$wanted" ;;
+    *) printf 'error: there is no engine %s (ENGINE) in %s: see "make engine"\n' "$wanted" "$cache" ;;
+    esac >&2
+    exit 3
+}
 
 path=$PATH
 # The Rust toolchain where its installer puts it, for shells that were open before.
 if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-${HOME-}/.cargo}/bin/cargo" ]; then
     path=${CARGO_HOME:-$HOME/.cargo}/bin:$path
 fi
+# Puts folder $1 in front of the path, once.
+front() {
+    rest=$(printf '%s' "$path" | tr ':' '\n' | awk -v folder="$1" '$0 != folder' | paste -s -d : -)
+    path=$1${rest:+:$rest}
+}
 for name in "$adm" "$vtest" "$server"; do
-    folder=$(dirname "$name")
     if [ "$(PATH=$path command -v "$(basename "$name")")" != "$name" ]; then
-        path=$folder:$path
+        front "$(dirname "$name")"
     fi
 done
 # The name servers that tests ask, where scripts/nameservers.sh put them.
-nameservers=$(cache_folder 2>/dev/null || :)/nameservers/bin
-if [ -d "$nameservers" ]; then
-    path=$nameservers:$path
+if [ -d "$cache/nameservers/bin" ]; then
+    front "$cache/nameservers/bin"
 fi
 
 target=${CARGO_TARGET_DIR:-$root/target}

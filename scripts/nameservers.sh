@@ -32,6 +32,7 @@ works() {
 }
 
 ! works "$prefix/bin" || exit 0
+[ -z "${NO_INSTALL-}" ] || fail "missing here: $packages (names of Debian's packages); NO_INSTALL is set: unset it to have them fetched into $prefix"
 if ! command -v apt-get >/dev/null; then
     PATH=$PATH:/usr/local/sbin:/usr/sbin
     for program in $programs; do

@@ -20,6 +20,8 @@ rust=$(sources '*.rs')
 # shellcheck disable=SC2046,SC2086 # lists of names without spaces
 {
     forbid "a VTC that may be skipped" '^[[:space:]]*feature[[:space:]]' $(sources '*.vtc')
+    forbid "a VTC that not every engine's runner can run: absence is -cliexpect {(?s)\\A(?!.*PATTERN)}" \
+        'cliexpect[[:space:]]+!' $(sources '*.vtc')
     forbid "a test that is skipped" '#\[ *ignore' $rust
     forbid "unsafe code outside src/vrt/ and src/vmod/" '(^|[^[:alnum:]_])unsafe[[:space:]]*([{]|fn |impl |extern )' \
         $(printf '%s\n' $rust | grep -v -e '^\./src/vrt/' -e '^\./src/vmod/')

@@ -2,10 +2,13 @@
 # Brings what the build needs to a bare Debian 12 that has Rust and make. Nothing is done twice:
 # where all is there, it says nothing and takes a moment.
 #
-# Usage: scripts/setup.sh [build|check]
+# Usage: scripts/setup.sh [build|check|engine]
 #
 # build   what the module, its manual page and a running engine need (the default)
 # check   what `make check` needs as well
+# engine  what the build of an engine needs, and no engine
+#
+# With NO_INSTALL=1 nothing is installed, fetched or built: what is missing is named instead.
 #
 # Debian packages are installed with apt, as root or through sudo, and only those that are missing.
 # An engine is looked for first (scripts/env.sh) and else built, as this user, into the folder
@@ -16,8 +19,8 @@ scripts=$(cd "$(dirname "$0")" && pwd)
 . "$scripts/progress.sh"
 goal=${1:-build}
 case $goal in
-build | check) ;;
-*) fail "usage: $0 [build|check]" ;;
+build | check | engine) ;;
+*) fail "usage: $0 [build|check|engine]" ;;
 esac
 
 # --- Rust
@@ -39,6 +42,7 @@ if [ "$goal" = check ]; then
     for component in fmt clippy; do
         if ! cargo "$component" --version >/dev/null 2>&1; then
             name=$([ "$component" = clippy ] && echo clippy || echo rustfmt)
+            [ -z "${NO_INSTALL-}" ] || fail "missing here: $name of Rust $rust (cargo $component); NO_INSTALL is set"
             say "adding $name to the Rust toolchain"
             { command -v rustup >/dev/null && rustup component add "$name"; } ||
                 fail "cargo $component is missing: install $name of Rust $rust"
@@ -89,6 +93,7 @@ as_root() {
 
 # Installs the given packages.
 install_packages() {
+    [ -z "${NO_INSTALL-}" ] || fail "missing here: $* (names of Debian's packages); NO_INSTALL is set: install them, then run this again"
     command -v apt-get >/dev/null ||
         fail "missing here: $* (names of Debian's packages); there is no apt-get to install them with, so install what your system has for them, then run this again"
     if [ "$(id -u)" -ne 0 ]; then
@@ -117,6 +122,17 @@ need() {
     [ -z "$lacking" ] || install_packages $lacking
 }
 
+# What the build of any engine needs.
+need_for_engine() {
+    need autoconf automake libtool make:make gcc:gcc libc6-dev pkg-config:pkg-config python3:python3 \
+        libpcre2-dev libedit-dev libncurses-dev libjemalloc-dev libssl-dev \
+        python3-docutils:rst2man python3-sphinx:sphinx-build xz-utils:xz util-linux:flock "$@"
+}
+if [ "$goal" = engine ]; then
+    need_for_engine
+    exit 0
+fi
+
 case $goal in
 build) set -- ;;
 check) set -- shellcheck:shellcheck git:git openssl:openssl ;;
@@ -127,12 +143,19 @@ need ca-certificates gcc:gcc libc6-dev clang:clang 'libclang-dev:libclang-[0-9.]
 # --- the engine
 
 if ! "$scripts/env.sh" >/dev/null 2>&1; then
-    say "no Varnish Cache 8.0 or newer and no Vinyl Cache 9.0 or newer is installed"
+    case ${ENGINE-} in
+    '' | vinyl) ;;
+    *)
+        why=$("$scripts/env.sh" 2>&1 >/dev/null) || :
+        fail "${why#error: }"
+        ;;
+    esac
+    [ -z "${NO_INSTALL-}" ] ||
+        fail "missing here: Varnish Cache 7.7 or newer or Vinyl Cache 9.0 or newer, with its development files (on Debian 13: varnish and libvarnishapi-dev); NO_INSTALL is set"
+    say "no Varnish Cache 7.7 or newer and no Vinyl Cache 9.0 or newer is installed"
     command -v apt-get >/dev/null ||
         fail "install one of them with its development files: without apt-get, Vinyl Cache cannot be built from Debian's source packages"
-    need autoconf automake libtool make:make libpcre2-dev libedit-dev libncurses-dev libjemalloc-dev \
-        python3-docutils:rst2man python3-sphinx:sphinx-build dpkg-dev:dpkg-source xz-utils:xz patch:patch \
-        util-linux:flock debian-archive-keyring
+    need_for_engine dpkg-dev:dpkg-source patch:patch debian-archive-keyring
     "$scripts/engine.sh" "$(cache_folder)/vinyl"
     why=$("$scripts/env.sh" 2>&1 >/dev/null) || fail "the Vinyl Cache just built is not usable (${why#error: }); remove $(cache_folder) and run this again"
 fi

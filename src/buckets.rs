@@ -9,7 +9,7 @@ use dynamic_core::buckets::{Buckets, Client, bucket_or};
 use dynamic_core::name::Excerpt;
 
 use crate::sync::lock;
-use crate::vrt::{BlobObject, Ctx, Tag, task_line};
+use crate::vrt::{BlobObject, Ctx, VslTag, vsl_task};
 
 /// `new b = dynamic.buckets(...)`.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ impl BucketsObject {
                         self.name,
                         Excerpt::new(server.as_bytes())
                     );
-                    task_line(ctx, Tag::Error, &line);
+                    vsl_task(ctx, VslTag::Error, &line);
                 }
                 false
             }

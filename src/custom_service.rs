@@ -7,7 +7,7 @@ use dynamic_core::targets::Filter;
 use crate::director::Director;
 use crate::domain::{Call, Domain, Target};
 use crate::task::Task;
-use crate::vrt::{Acl, Chosen, Ctx};
+use crate::vrt::{Acl, BackendRef, Ctx};
 
 /// Highest priority and weight, as in an SRV record.
 const MOST: i64 = 65_535;
@@ -95,7 +95,7 @@ impl CustomService {
     }
 
     /// The service's director, or with a key or pin a leaf.
-    pub(crate) fn backend(&self, ctx: Ctx<'_>, call: &Call<'_>) -> Option<Chosen> {
+    pub(crate) fn backend(&self, ctx: Ctx<'_>, call: &Call<'_>) -> Option<BackendRef> {
         self.domain.backend(ctx, Task::of(ctx), call)
     }
 }

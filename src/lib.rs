@@ -3,7 +3,7 @@
 //! This crate is the shell around `dynamic-core`, which holds the rules, and
 //! `dynamic-resolve`, which asks name servers. Calls come in through [`vrt`],
 //! the only unsafe code; [`director`] and [`domain`] hold what a request reads,
-//! [`resolution`] is the thread that keeps it current, and [`lifetime`] ties
+//! [`refresh`] is the thread that keeps it current, and [`lifetime`] ties
 //! both to the temperature of each VCL.
 #![deny(unsafe_code)]
 
@@ -13,7 +13,7 @@ mod custom_service;
 mod director;
 mod domain;
 mod lifetime;
-mod resolution;
+mod refresh;
 mod resolver;
 mod session;
 mod sync;

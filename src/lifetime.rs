@@ -11,10 +11,10 @@ use std::thread::JoinHandle;
 
 use crate::director::Director;
 use crate::domain::Domain;
-use crate::resolution::{self, Command, CommandSender};
+use crate::refresh::{self, Command, CommandSender};
 use crate::sync::lock;
 use crate::vcl::Vcl;
-use crate::vrt::{Ctx, Guard, VclPtr};
+use crate::vrt::{Ctx, VclPtr, VclRef};
 
 /// One VCL, its directors, and how warm it is.
 struct Loaded {
@@ -32,7 +32,7 @@ enum Temperature {
     /// Its WARM event came. Another module may still refuse it, and then the
     /// VCL is cold right after the COLD event, without regard to references:
     /// so the reference stays here, and no name is resolved.
-    Warming(CommandSender, Guard),
+    Warming(CommandSender, VclRef),
     /// For good. Where to send domains that are to be resolved.
     Warm(CommandSender),
 }
@@ -168,7 +168,7 @@ pub(crate) fn warm(ctx: Ctx<'_>) -> Result<(), String> {
         let running = if let Some(running) = process.running.take() {
             running
         } else {
-            let (commands, thread) = resolution::start().map_err(|why| {
+            let (commands, thread) = refresh::start().map_err(|why| {
                 format!("the thread that resolves names cannot be started: {why}")
             })?;
             Running {
@@ -190,7 +190,7 @@ pub(crate) fn warm(ctx: Ctx<'_>) -> Result<(), String> {
         )
     };
     join(ended);
-    let guard = Guard::take(ctx);
+    let guard = VclRef::take(ctx);
     *lock(&loaded.temperature) = Temperature::Warming(commands, guard);
     Ok(())
 }
@@ -236,8 +236,8 @@ pub(crate) fn discard(ctx: Ctx<'_>) {
         (gone, std::mem::take(&mut process.ending))
     };
     for Loaded { vcl, .. } in gone.iter().map(Arc::as_ref) {
-        vcl.graveyard.clear();
-        lock(&vcl.arena).close(ctx);
+        vcl.release_queue.clear();
+        lock(&vcl.clusters).close(ctx);
     }
     join(ended);
 }

@@ -18,7 +18,15 @@ const LONGEST: f64 = 3600.0;
 #[derive(Debug)]
 pub(crate) struct ResolverObject {
     name: String,
-    settings: Mutex<Settings>,
+    state: Mutex<State>,
+}
+
+/// What is in force, and the lists that VCL fills to put them in force.
+#[derive(Debug)]
+struct State {
+    settings: Settings,
+    namespaces: Vec<Namespace>,
+    transports: Vec<Transport>,
 }
 
 impl BlobObject for ResolverObject {
@@ -26,16 +34,26 @@ impl BlobObject for ResolverObject {
     const NAME: &'static CStr = c"dynamic.resolver";
 }
 
+/// A time; a longer one than an hour counts as an hour.
 fn seconds(given: f64, zero: bool) -> Result<Duration, String> {
-    let accepted = if zero {
-        "0s to 1h"
-    } else {
-        "more than 0s and at most 1h"
-    };
-    if (given > 0.0 || (zero && given == 0.0)) && given <= LONGEST {
-        return Ok(Duration::from_secs_f64(given));
+    let accepted = if zero { "0s or more" } else { "more than 0s" };
+    if given > 0.0 || (zero && given == 0.0) {
+        return Ok(Duration::from_secs_f64(given.min(LONGEST)));
     }
     Err(format!("{given}s: must be {accepted}"))
+}
+
+/// A list that is to be put in force: not empty, each value once.
+fn complete<T: Clone + PartialEq>(list: &[T], accepted: &str) -> Result<Vec<T>, String> {
+    let repeated = list
+        .iter()
+        .enumerate()
+        .any(|(index, value)| list.iter().skip(index + 1).any(|other| other == value));
+    match list {
+        [] => Err(format!("nothing was added: must be {accepted}")),
+        _ if repeated => Err(format!("one was added twice: must be {accepted}")),
+        _ => Ok(list.to_vec()),
+    }
 }
 
 impl ResolverObject {
@@ -55,7 +73,11 @@ impl ResolverObject {
         };
         Ok(Arc::new(ResolverObject {
             name: name.to_owned(),
-            settings: Mutex::new(settings),
+            state: Mutex::new(State {
+                settings,
+                namespaces: Vec::new(),
+                transports: Vec::new(),
+            }),
         }))
     }
 
@@ -65,7 +87,7 @@ impl ResolverObject {
 
     /// The settings as of now.
     pub(crate) fn settings(&self) -> Settings {
-        lock(&self.settings).clone()
+        lock(&self.state).settings.clone()
     }
 
     pub(crate) fn set_resolution_type(kind: &str) -> Result<(), String> {
@@ -78,7 +100,7 @@ impl ResolverObject {
     }
 
     pub(crate) fn clear_namespaces(&self) {
-        lock(&self.settings).namespaces.clear();
+        lock(&self.state).namespaces.clear();
     }
 
     pub(crate) fn add_namespace(&self, space: &str) -> Result<(), String> {
@@ -91,22 +113,19 @@ impl ResolverObject {
                 ));
             }
         };
-        let mut settings = lock(&self.settings);
-        if !settings.namespaces.contains(&space) {
-            settings.namespaces.push(space);
-        }
+        lock(&self.state).namespaces.push(space);
         Ok(())
     }
 
     pub(crate) fn set_namespaces(&self) -> Result<(), String> {
-        if lock(&self.settings).namespaces.is_empty() {
-            return Err("no namespace was added: add DNS, LOCALNAMES or both".into());
-        }
+        let mut state = lock(&self.state);
+        let accepted = "DNS, LOCALNAMES or both, each once";
+        state.settings.namespaces = complete(&state.namespaces, accepted)?;
         Ok(())
     }
 
     pub(crate) fn clear_transports(&self) {
-        lock(&self.settings).transports.clear();
+        lock(&self.state).transports.clear();
     }
 
     pub(crate) fn add_transport(&self, transport: &str) -> Result<(), String> {
@@ -121,27 +140,24 @@ impl ResolverObject {
             }
             other => return Err(format!("{other} is not supported: must be UDP, TCP or TLS")),
         };
-        let mut settings = lock(&self.settings);
-        if !settings.transports.contains(&transport) {
-            settings.transports.push(transport);
-        }
+        lock(&self.state).transports.push(transport);
         Ok(())
     }
 
     pub(crate) fn set_transports(&self) -> Result<(), String> {
-        if lock(&self.settings).transports.is_empty() {
-            return Err("no transport was added: add UDP, TCP or TLS".into());
-        }
+        let mut state = lock(&self.state);
+        let accepted = "UDP, TCP, TLS or several of them, each once";
+        state.settings.transports = complete(&state.transports, accepted)?;
         Ok(())
     }
 
     pub(crate) fn set_idle_timeout(&self, given: f64) -> Result<(), String> {
-        lock(&self.settings).idle_timeout = Some(seconds(given, true)?);
+        lock(&self.state).settings.idle_timeout = Some(seconds(given, true)?);
         Ok(())
     }
 
     pub(crate) fn set_timeout(&self, given: f64) -> Result<(), String> {
-        lock(&self.settings).timeout = Some(seconds(given, false)?);
+        lock(&self.state).settings.timeout = Some(seconds(given, false)?);
         Ok(())
     }
 
@@ -150,23 +166,23 @@ impl ResolverObject {
             .ok()
             .filter(|l| *l <= MOST_QUERIES)
             .ok_or_else(|| format!("{limit}: must be 0 (the default, 256) to {MOST_QUERIES}"))?;
-        lock(&self.settings).outstanding = limit;
+        lock(&self.state).settings.outstanding = limit;
         Ok(())
     }
 
     pub(crate) fn set_follow_redirects(&self, follow: &str) {
-        lock(&self.settings).follow_redirects = follow == "REDIRECTS_FOLLOW";
+        lock(&self.state).settings.follow_redirects = follow == "REDIRECTS_FOLLOW";
     }
 
     pub(crate) fn add_nameserver(&self, server: &str) -> Result<(), String> {
         let server = NameServer::parse(server).map_err(|e| e.to_string())?;
-        lock(&self.settings).nameservers.push(server);
+        lock(&self.state).settings.nameservers.push(server);
         Ok(())
     }
 
     pub(crate) fn add_search(&self, domain: &str) -> Result<(), String> {
         let domain = search_domain(domain).map_err(|e| e.to_string())?;
-        lock(&self.settings).search.push(domain);
+        lock(&self.state).settings.search.push(domain);
         Ok(())
     }
 }

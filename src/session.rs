@@ -12,7 +12,7 @@ use dynamic_resolve::regular_file::RegularFile;
 use zeroize::Zeroizing;
 
 use crate::task::{SessionOutcome, Task};
-use crate::vrt::{BlobObject, Ctx, HeaderName, Tag, task_line};
+use crate::vrt::{BlobObject, Ctx, HeaderName, VslTag, vsl_task};
 
 /// The key that seals where no key file is given: one for the process, so that
 /// a reload of VCL keeps sessions.
@@ -83,7 +83,7 @@ impl SessionObject {
                         "vmod-dynamic {} {vcl_name} - key_file {file:?}: others than its owner can read it",
                         ctx.vcl_name()
                     );
-                    task_line(ctx, Tag::Error, &line);
+                    vsl_task(ctx, VslTag::Error, &line);
                 }
                 Some(Arc::new(ring))
             }
@@ -92,7 +92,7 @@ impl SessionObject {
                     "vmod-dynamic {} {vcl_name} - session without key_file: keys are good for this process only",
                     ctx.vcl_name()
                 );
-                task_line(ctx, Tag::Error, &line);
+                vsl_task(ctx, VslTag::Error, &line);
                 Some(process_key()?)
             }
             None => None,
@@ -200,6 +200,6 @@ impl SessionObject {
 
     fn log(&self, ctx: Ctx<'_>, event: &str) {
         let line = format!("vmod-dynamic {} {} - {event}", self.vcl, self.name);
-        task_line(ctx, Tag::Error, &line);
+        vsl_task(ctx, VslTag::Error, &line);
     }
 }

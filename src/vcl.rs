@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::vrt::{Arena, Ctx, Graveyard, VclPtr};
+use crate::vrt::{CounterClusters, Ctx, ReleaseQueue, VclPtr};
 
 /// One loaded VCL.
 #[derive(Debug)]
@@ -12,9 +12,9 @@ pub(crate) struct Vcl {
     /// The name under which it was loaded.
     pub(crate) name: String,
     /// Its leaves that nobody uses any more.
-    pub(crate) graveyard: Arc<Graveyard>,
+    pub(crate) release_queue: Arc<ReleaseQueue>,
     /// Room for its counters.
-    pub(crate) arena: Mutex<Arena>,
+    pub(crate) clusters: Mutex<CounterClusters>,
 }
 
 impl Vcl {
@@ -23,8 +23,8 @@ impl Vcl {
         Vcl {
             ptr: ctx.vcl(),
             name: ctx.vcl_name(),
-            graveyard: Arc::default(),
-            arena: Mutex::new(Arena::new()),
+            release_queue: Arc::default(),
+            clusters: Mutex::new(CounterClusters::new()),
         }
     }
 }

@@ -14,9 +14,14 @@
 //! | `dns2_addr`, `dns2_port`, `dns2` | another one |
 //! | `root` | the folder of the sources |
 //!
+//! The commands are those that each engine's runner knows. Absence is a pattern that does not match:
+//! `-cliexpect {(?s)\A(?!.*PATTERN)}`. The engine's other programs are `"$ENGINE_ADM"`, `"$ENGINE"log` and
+//! `"$ENGINE"stat`.
+//!
 //! | variable | is |
 //! |---|---|
 //! | `VTEST` | the runner; required |
+//! | `ENGINE`, `ENGINE_ADM` | `varnish` or `vinyl`, and its command-line client |
 //! | `ENGINE_VMODDIR` | the folder of the engine's own modules |
 //! | `VTC_MODULE`, `VTC_TESTDNS` | the module and program to test, both or neither; else they are built first |
 //! | `VTC_JOBS` | how many run at once; three times the number of cores, as they wait more than they work |

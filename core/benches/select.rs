@@ -34,6 +34,11 @@ impl EndpointState for World {
     }
 
     #[inline(never)]
+    fn full(&self, i: usize) -> bool {
+        black_box(self.in_flight[i]) > 99
+    }
+
+    #[inline(never)]
     fn in_flight(&self, i: usize) -> u32 {
         black_box(self.in_flight[i])
     }
@@ -72,6 +77,7 @@ fn selector(n: usize, weights: impl Fn(u32) -> u32, tiers: u32) -> Selector {
         .iter()
         .map(|(id, weight, priority)| Member {
             id,
+            host: None,
             weight: *weight,
             priority: *priority,
             score: 0,
@@ -181,6 +187,12 @@ fn main() {
     choices("random, weights 1 to 7", random, false, mixed, 1, 0, 0);
     choices("least, idle", least, false, equal, 1, 0, 0);
     choices("least, busy", least, false, equal, 1, 0, 9);
+    let two = Rules {
+        algorithm: Algorithm::PowerOfTwo,
+        ..rr
+    };
+    choices("power of two, busy", two, false, equal, 1, 0, 9);
+    choices("power of two, weights 1 to 7", two, false, mixed, 1, 0, 9);
     choices("two tiers, the first sick", rr, false, equal, 2, 100, 0);
     choices(
         "overprovisioning, two tiers, 30 % sick",

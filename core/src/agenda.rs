@@ -101,6 +101,13 @@ impl<Q: Clone + Eq + Hash, S: PartialEq> Agenda<Q, S> {
         if entry.subscriptions.is_empty() {
             self.ids.remove(&entry.query);
             self.entries.remove(&id);
+            return;
+        }
+        // It was perhaps due only for the one that left.
+        let due = entry.subscriptions.iter().map(|s| s.due).min();
+        if entry.asked.is_none() && entry.due != due {
+            entry.due = due;
+            self.heap.extend(due.map(|due| Reverse((due, id))));
         }
     }
 
@@ -152,6 +159,15 @@ impl<Q: Clone + Eq + Hash, S: PartialEq> Agenda<Q, S> {
             .map(|subscription| subscription.subscriber)
             .collect();
         Some((asked, due))
+    }
+
+    /// The subscribers of a query that is not under way for them: for an answer
+    /// that comes late.
+    pub fn subscribers(&self, id: QueryId) -> impl Iterator<Item = &S> {
+        self.entries
+            .get(&id)
+            .into_iter()
+            .flat_map(|entry| entry.subscriptions.iter().map(|s| &s.subscriber))
     }
 
     /// Brings subscribers back, each with the time until it wants the next

@@ -15,6 +15,15 @@ pub enum Family {
 }
 
 impl Family {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Family::V4 => Family::V6,
+            Family::V6 => Family::V4,
+        }
+    }
+
     /// The family of an address.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {

@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::is_endpoint;
-use crate::answer::{Failure, Family, HostAnswer, SrvAnswer};
+use crate::answer::{Failure, Family, SrvAnswer};
 use crate::event::Event;
 use crate::membership::{Change, Desired, Membership, Rank};
 use crate::name::{DnsName, EndpointId};
-use crate::schedule::{Timing, refresh_after, retry_after, settle};
-use crate::targets::{Filter, Origin, Records, SourceId, Target, Targets};
+use crate::schedule::{PartialAnswer, Timing, refresh_after, retry_after, settle_partial};
+use crate::targets::{Failing, Filter, Origin, Records, SourceId, Target, Targets};
 
 /// Seconds until refused leaves are first tried again while nothing serves
 /// yet. Each further time takes twice as long, up to `retry_after`.
@@ -91,6 +91,15 @@ pub struct UpdateRules {
     pub names_endpoints: bool,
 }
 
+/// When an answer came.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// Seconds since the epoch.
+    pub now: f64,
+    /// A number in 0 to 1 that spreads refreshes.
+    pub jitter: f64,
+}
+
 /// What an answer says about which endpoints, for the question whether the
 /// absence of one counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,9 +142,10 @@ pub struct Learned {
     pub after: Duration,
     /// Whether there are other sources to be asked than before.
     pub asks_others: bool,
-    /// Whether something is known now that was not before: the lookup has not
-    /// failed.
+    /// Whether something is known now that was not before.
     pub updated: bool,
+    /// Whether a record type failed.
+    pub failed: bool,
     /// For [`DomainState::update`].
     pub answered: Answered,
     /// What the log is to say at once.
@@ -191,6 +201,8 @@ pub struct DomainState<A, L> {
     members: Membership<EndpointKey, L>,
     /// Addresses that were dropped, to log each once.
     dropped: BTreeSet<(IpAddr, u16)>,
+    /// How the lookup of a service's records fails.
+    service_failing: Failing,
     /// Whether anything was published.
     published: bool,
     /// Seconds until missing leaves are tried again while nothing serves yet.
@@ -213,6 +225,7 @@ impl<A, L: Clone> DomainState<A, L> {
             service,
             members: Membership::new(),
             dropped: BTreeSet::new(),
+            service_failing: Failing::default(),
             published: false,
             retry_backoff: FIRST_RETRY,
             gathers_until: 0.0,
@@ -272,16 +285,15 @@ impl<A, L: Clone> DomainState<A, L> {
         }
     }
 
-    /// Takes in the addresses of a host. `dropped` are addresses of the answer
-    /// that can be no endpoint. `why` says how a record type failed. `jitter`,
-    /// in 0 to 1, spreads refreshes.
+    /// Takes in the addresses of a host; a family may be missing. `dropped` are addresses of the answer
+    /// that can be no endpoint. `why` says how a record type failed.
     pub fn on_addresses(
         &mut self,
+        at: Moment,
         source: SourceId,
-        answer: &HostAnswer,
+        answer: &PartialAnswer,
         dropped: &[IpAddr],
         rules: &UpdateRules,
-        jitter: f64,
         why: impl Fn(&str, Failure) -> String,
     ) -> Learned {
         let several = self.service.is_some() || self.targets.each().count() > 1;
@@ -291,23 +303,28 @@ impl<A, L: Clone> DomainState<A, L> {
                 after: rules.timing.retry_after,
                 asks_others: true,
                 updated: false,
+                failed: false,
                 answered: Answered::Nothing,
                 events: Vec::new(),
             };
         };
         let mut events = Vec::new();
-        let settled = settle(&source.good, answer);
+        let settled = settle_partial(&source.good, answer);
         let host = Arc::clone(&source.host);
         source.looked_up = true;
         if settled.updated() {
             source.good.clone_from(&settled.good);
         }
         for (family, record) in [(Family::V4, "A"), (Family::V6, "AAAA")] {
-            if let Some(failure) = settled.failures.get(family) {
+            let failure = *settled.failures.get(family);
+            if !source.is_news(at.now, family, failure, *settled.asked.get(family)) {
+                continue;
+            }
+            if let Some(failure) = failure {
                 events.push(Event::LookupFailed {
                     host: several.then(|| Arc::clone(&host)),
                     record,
-                    why: why(record, *failure),
+                    why: why(record, failure),
                 });
             }
         }
@@ -316,9 +333,10 @@ impl<A, L: Clone> DomainState<A, L> {
             events.push(Event::ExcessAddresses(settled.excess));
         }
         Learned {
-            after: settled.next_after(&rules.timing, jitter),
+            after: settled.next_after(&rules.timing, at.jitter),
             asks_others: self.targets.drop_departed(),
             updated: settled.updated(),
+            failed: settled.failures.v4.is_some() || settled.failures.v6.is_some(),
             answered: Answered::Host {
                 host,
                 v4: settled.answered(Family::V4),
@@ -331,9 +349,9 @@ impl<A, L: Clone> DomainState<A, L> {
     /// Takes in the records of a service.
     pub fn on_services(
         &mut self,
+        at: Moment,
         answer: &Result<SrvAnswer, Failure>,
         rules: &UpdateRules,
-        jitter: f64,
         why: impl Fn(&str, Failure) -> String,
     ) -> Learned {
         if let Some((_, _, answered)) = &mut self.service {
@@ -341,9 +359,10 @@ impl<A, L: Clone> DomainState<A, L> {
         }
         let mut events = Vec::new();
         let failed = |events| Learned {
-            after: retry_after(rules.timing.retry_after, jitter),
+            after: retry_after(rules.timing.retry_after, at.jitter),
             asks_others: false,
             updated: false,
+            failed: true,
             answered: Answered::Nothing,
             events,
         };
@@ -351,14 +370,17 @@ impl<A, L: Clone> DomainState<A, L> {
             Ok(answer) if !answer.records.is_empty() => answer,
             other => {
                 let failure = other.as_ref().err().copied().unwrap_or(Failure::NoData);
-                events.push(Event::LookupFailed {
-                    host: None,
-                    record: "SRV",
-                    why: why("SRV", failure),
-                });
+                if self.service_failing.is_news(at.now, Some(failure)) {
+                    events.push(Event::LookupFailed {
+                        host: None,
+                        record: "SRV",
+                        why: why("SRV", failure),
+                    });
+                }
                 return failed(events);
             }
         };
+        self.service_failing.is_news(at.now, None);
         let records = Records::new(&answer.records, rules.port);
         if records.unusable > 0 {
             events.push(Event::UnusableTargets(records.unusable));
@@ -381,9 +403,10 @@ impl<A, L: Clone> DomainState<A, L> {
             .collect();
         let timing = &rules.timing;
         Learned {
-            after: refresh_after(timing.ttl_from, timing.ttl, answer.ttl, jitter),
+            after: refresh_after(timing.ttl_from, timing.ttl, answer.ttl, at.jitter),
             asks_others,
             updated: true,
+            failed: false,
             answered: Answered::Records(stand),
             events,
         }

@@ -85,20 +85,24 @@ impl fmt::Display for Event {
                 }
                 write!(f, "{record} failed: {why}")
             }
-            Event::ExcessAddresses(count) => {
-                write!(
-                    f,
-                    "{} over the limit are left out",
-                    counted(*count, "address", "addresses")
+            Event::ExcessAddresses(count) => write!(
+                f,
+                "{} left out",
+                counted(
+                    *count,
+                    "address over the limit is",
+                    "addresses over the limit are"
                 )
-            }
-            Event::UnusableTargets(count) => {
-                write!(
-                    f,
-                    "{} cannot be used and are left out",
-                    counted(*count, "target", "targets")
+            ),
+            Event::UnusableTargets(count) => write!(
+                f,
+                "{} left out",
+                counted(
+                    *count,
+                    "target cannot be used and is",
+                    "targets cannot be used and are"
                 )
-            }
+            ),
             Event::NotAvailable => f.write_str("service not available: no targets"),
             Event::Whitelist(id) => write!(f, "whitelist mismatch {}:{}", id.address, id.port),
             Event::NotAnEndpoint(address) => {

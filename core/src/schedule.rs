@@ -115,6 +115,9 @@ impl<T> PerFamily<T> {
     }
 }
 
+/// What is there of the answers of both families.
+pub type PartialAnswer = PerFamily<Option<FamilyAnswer>>;
+
 /// The last good addresses of a name, by the query that gave them, each
 /// sorted and without duplicates.
 pub type LastGood = PerFamily<Vec<IpAddr>>;
@@ -133,8 +136,10 @@ pub struct Settled {
     /// The addresses now in force.
     pub good: LastGood,
     /// Why a family kept its last good addresses, for the log. `None` is a
-    /// family that answered.
+    /// family that answered, or that was not asked.
     pub failures: PerFamily<Option<Failure>>,
+    /// Whether a family's answer is there.
+    pub asked: PerFamily<bool>,
     /// The smallest TTL of the families that answered, as received. `None`
     /// where none has one.
     pub ttl: Option<Duration>,
@@ -148,7 +153,7 @@ impl Settled {
     /// an earlier one's.
     #[must_use]
     pub fn answered(&self, family: Family) -> bool {
-        self.failures.get(family).is_none()
+        *self.asked.get(family) && self.failures.get(family).is_none()
     }
 
     /// Whether a family answered: the lookup is an update. Otherwise it
@@ -158,17 +163,15 @@ impl Settled {
         self.answered(Family::V4) || self.answered(Family::V6)
     }
 
-    /// The time to the next lookup: [`refresh_after`] where both families
-    /// answered, [`retry_after`] where both failed, the smaller of the two
-    /// where one failed.
+    /// The time to the next lookup: [`refresh_after`] where a family answered,
+    /// else [`retry_after`]. A family that fails beside a good one is no reason
+    /// to ask for both more often.
     #[must_use]
     pub fn next_after(&self, timing: &Timing, jitter: f64) -> Duration {
-        let refresh = refresh_after(timing.ttl_from, timing.ttl, self.ttl, jitter);
-        let retry = retry_after(timing.retry_after, jitter);
-        match (self.answered(Family::V4), self.answered(Family::V6)) {
-            (true, true) => refresh,
-            (false, false) => retry,
-            _ => refresh.min(retry),
+        if self.updated() {
+            refresh_after(timing.ttl_from, timing.ttl, self.ttl, jitter)
+        } else {
+            retry_after(timing.retry_after, jitter)
         }
     }
 }
@@ -183,8 +186,26 @@ impl Settled {
 /// they reach.
 #[must_use]
 pub fn settle(last: &LastGood, answer: &HostAnswer) -> Settled {
-    let v4 = Taken::from(&answer.v4);
-    let v6 = Taken::from(&answer.v6);
+    settle_partial(
+        last,
+        &PerFamily {
+            v4: Some(answer.v4.clone()),
+            v6: Some(answer.v6.clone()),
+        },
+    )
+}
+
+/// The same for an answer in which a family may be missing, as it was not
+/// asked or has yet to answer: it keeps its last good addresses, which is no
+/// failure.
+#[must_use]
+pub fn settle_partial(last: &LastGood, answer: &PartialAnswer) -> Settled {
+    let asked = PerFamily {
+        v4: answer.v4.is_some(),
+        v6: answer.v6.is_some(),
+    };
+    let v4 = Taken::of(answer.v4.as_ref(), &last.v4);
+    let v6 = Taken::of(answer.v6.as_ref(), &last.v6);
     let v4_found = !v4.addresses.is_empty();
     let v6_found = !v6.addresses.is_empty();
     let excess = v4.excess.saturating_add(v6.excess);
@@ -203,6 +224,7 @@ pub fn settle(last: &LastGood, answer: &HostAnswer) -> Settled {
             v4: failed_v4,
             v6: failed_v6,
         },
+        asked,
         ttl,
         excess,
     }
@@ -238,6 +260,19 @@ impl From<&FamilyAnswer> for Taken {
 }
 
 impl Taken {
+    /// What an answer gives; without one, what there was.
+    fn of(answer: Option<&FamilyAnswer>, last: &[IpAddr]) -> Self {
+        answer.map_or_else(
+            || Self {
+                addresses: last.to_vec(),
+                ttl: None,
+                excess: 0,
+                failure: None,
+            },
+            Self::from,
+        )
+    }
+
     fn failed(failure: Failure) -> Self {
         Self {
             addresses: Vec::new(),

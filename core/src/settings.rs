@@ -299,6 +299,7 @@ impl Arguments {
             algorithm: match self.algorithm.as_str() {
                 "RANDOM" => Algorithm::Random,
                 "LEAST" => Algorithm::Least,
+                "POWER_OF_TWO" => Algorithm::PowerOfTwo,
                 _ => Algorithm::RoundRobin,
             },
             overprovisioning: self.overprovisioning,

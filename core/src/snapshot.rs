@@ -32,6 +32,9 @@ pub struct Preparation<'p> {
     pub session: Option<(&'p KeyFormat, AffinityTo)>,
     /// Who owns which bucket, where there are buckets.
     pub buckets: Option<&'p Assignment>,
+    /// Whether keys are placed by the host names of the endpoints rather than
+    /// by their addresses.
+    pub hash_by_host: bool,
     /// Whose turn it is first.
     pub seed: u64,
 }
@@ -164,6 +167,7 @@ impl<L> Snapshot<L> {
             .zip(&weights)
             .map(|((backend, id), weight)| Member {
                 id,
+                host: preparation.hash_by_host.then_some(&*backend.key.host),
                 weight: *weight,
                 priority: backend.rank.priority,
                 score: backend.rank.score,

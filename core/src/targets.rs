@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use litemap::LiteMap;
 
-use crate::answer::{Family, SrvRecord};
+use crate::answer::{Failure, Family, SrvRecord};
 use crate::event::Event;
 use crate::name::{self, DnsName, Host};
-use crate::schedule::LastGood;
+use crate::schedule::{LastGood, PerFamily};
 
 /// Most targets that are taken from one answer.
 pub const MAX_TARGETS: usize = 4096;
@@ -146,6 +146,33 @@ impl<A> Records<A> {
     }
 }
 
+/// Seconds after which a failure that lasts is logged again.
+const REMIND: f64 = 600.0;
+
+/// How lookups of one record type fail, so that the log has a line when that
+/// changes and not for each of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Failing(Option<(Failure, f64)>);
+
+impl Failing {
+    /// Notes how a lookup failed, or that it did not. Whether the log is to
+    /// say so: where the failure is another one than before, or was logged
+    /// long ago.
+    pub fn is_news(&mut self, now: f64, failure: Option<Failure>) -> bool {
+        let Some(failure) = failure else {
+            self.0 = None;
+            return false;
+        };
+        let known = self
+            .0
+            .is_some_and(|(known, at)| known == failure && now - at < REMIND);
+        if !known {
+            self.0 = Some((failure, now));
+        }
+        !known
+    }
+}
+
 /// A host whose addresses are known or looked up.
 #[derive(Debug)]
 pub struct Source {
@@ -158,6 +185,7 @@ pub struct Source {
     pub looked_up: bool,
     /// Addresses of the last answers that can be no endpoint.
     unusable: Vec<IpAddr>,
+    failing: PerFamily<Failing>,
 }
 
 impl Source {
@@ -169,6 +197,22 @@ impl Source {
             Family::V6 => self.good.v6.push(address),
         }
         self.looked_up = true;
+    }
+
+    /// Notes how a family failed; see [`Failing::is_news`]. One that was not
+    /// asked stays as it is.
+    pub fn is_news(
+        &mut self,
+        now: f64,
+        family: Family,
+        failure: Option<Failure>,
+        asked: bool,
+    ) -> bool {
+        let failing = match family {
+            Family::V4 => &mut self.failing.v4,
+            Family::V6 => &mut self.failing.v6,
+        };
+        asked && failing.is_news(now, failure)
     }
 
     /// Notes addresses that can be no endpoint: an event for each that was not
@@ -238,6 +282,7 @@ impl<A> Targets<A> {
             good: LastGood::default(),
             looked_up: false,
             unusable: Vec::new(),
+            failing: PerFamily::default(),
         };
         self.sources.insert(id, source);
         id

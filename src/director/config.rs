@@ -15,7 +15,7 @@ use crate::resolver::ResolverObject;
 use crate::session::SessionObject;
 use crate::sync::lock;
 use crate::vcl::Vcl;
-use crate::vrt::{Acl, HeaderName, OffTask, Probe, Via};
+use crate::vrt::{Acl, BackgroundCtx, HeaderName, Probe, Via};
 
 /// What the constructor's arguments refer to.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Config {
         const MAX_SCORE: i64 = 1_000_000;
         if !(-MAX_SCORE..=MAX_SCORE).contains(&score) {
             return Err(format!(
-                "prefer: score = {score}: must be -{MAX_SCORE} to {MAX_SCORE}"
+                "score = {score}: must be -{MAX_SCORE} to {MAX_SCORE}"
             ));
         }
         lock(&self.preferences).push((acl, score));
@@ -110,14 +110,14 @@ impl Config {
     }
 
     /// Whether the whitelist lets an address pass.
-    pub(crate) fn allows(&self, ctx: &mut OffTask<'_>, address: IpAddr) -> bool {
+    pub(crate) fn allows(&self, ctx: &mut BackgroundCtx<'_>, address: IpAddr) -> bool {
         self.references
             .whitelist
             .is_none_or(|acl| acl.matches(ctx, address))
     }
 
     /// The sum of the scores of all preferences that match an address.
-    pub(crate) fn score(&self, ctx: &mut OffTask<'_>, address: IpAddr) -> i64 {
+    pub(crate) fn score(&self, ctx: &mut BackgroundCtx<'_>, address: IpAddr) -> i64 {
         lock(&self.preferences)
             .iter()
             .filter(|(acl, _)| acl.matches(ctx, address))
@@ -151,7 +151,7 @@ impl Config {
     /// The VCL is discarded: no leaf is made any more.
     pub(super) fn close(&self) {
         lock(&self.leaves).clear();
-        self.vcl.graveyard.clear();
+        self.vcl.release_queue.clear();
         if let Some(via) = &self.references.via {
             via.release();
         }

@@ -11,7 +11,7 @@ use dynamic_core::settings::Share;
 use super::config::Config;
 use crate::domain::Authority;
 use crate::sync::lock;
-use crate::vrt::{Leaf, LeafError, LeafPlan, OffTask};
+use crate::vrt::{BackgroundCtx, Leaf, LeafError, LeafPlan};
 
 /// A leaf is shared by all that have the same of these.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -57,7 +57,7 @@ impl Config {
     /// When the VCL is leaving, or the engine refuses.
     pub(crate) fn leaf(
         &self,
-        ctx: &mut OffTask<'_>,
+        ctx: &mut BackgroundCtx<'_>,
         host: &Arc<str>,
         address: IpAddr,
         port: u16,
@@ -75,8 +75,13 @@ impl Config {
         }
         let plan = self.leaf_plan(&key)?;
         let leaf = {
-            let mut arena = lock(&self.vcl.arena);
-            Arc::new(Leaf::new(ctx, &plan, &mut arena, &self.vcl.graveyard)?)
+            let mut clusters = lock(&self.vcl.clusters);
+            Arc::new(Leaf::new(
+                ctx,
+                &plan,
+                &mut clusters,
+                &self.vcl.release_queue,
+            )?)
         };
         lock(&self.leaves).insert(key, &leaf);
         Ok(leaf)

@@ -15,7 +15,7 @@ use crate::domain::{Call, Domain, DomainSpec, Kind, Target};
 use crate::lifetime;
 use crate::sync::lock;
 use crate::task::{LookupArgs, Task};
-use crate::vrt::{Chosen, Ctx, Tag, task_line};
+use crate::vrt::{BackendRef, Ctx, VslTag, vsl_task};
 
 /// Room for the key of a name on the stack: a host name, a port and an
 /// authority of the usual length.
@@ -56,7 +56,7 @@ impl Director {
         port: &[u8],
         authority: Option<&[u8]>,
         call: &Call<'_>,
-    ) -> Option<Chosen> {
+    ) -> Option<BackendRef> {
         let host = if host.is_empty() {
             ctx.host_header().unwrap_or_default()
         } else {
@@ -90,7 +90,12 @@ impl Director {
 
     /// `.service()`: the director of a service, made at its first use. `None`,
     /// and a log line, for an impossible name.
-    pub(crate) fn service(&self, ctx: Ctx<'_>, service: &[u8], call: &Call<'_>) -> Option<Chosen> {
+    pub(crate) fn service(
+        &self,
+        ctx: Ctx<'_>,
+        service: &[u8],
+        call: &Call<'_>,
+    ) -> Option<BackendRef> {
         let task = Task::of(ctx);
         let mut buf = [0; 256];
         if let Some(task) = task
@@ -248,7 +253,7 @@ impl Director {
         task: Option<Task<'_>>,
         spec: Result<DomainSpec, String>,
         call: &Call<'_>,
-    ) -> Option<Chosen> {
+    ) -> Option<BackendRef> {
         let spec = match spec {
             Ok(spec) => spec,
             Err(reason) => {
@@ -340,9 +345,9 @@ impl Director {
     }
 
     fn log_error(&self, ctx: Ctx<'_>, name: &str, event: &str) {
-        task_line(
+        vsl_task(
             ctx,
-            Tag::Error,
+            VslTag::Error,
             &format!(
                 "vmod-dynamic {} {} {name} {event}",
                 self.config.vcl.name, self.config.name

@@ -13,7 +13,7 @@ use super::record::session_counter;
 use super::snapshot::Snapshot;
 use crate::lifetime;
 use crate::task::{SessionOutcome, Task};
-use crate::vrt::{Chosen, Counter, Ctx, Director, InFlightToken, Leaf, Out};
+use crate::vrt::{BackendRef, Counter, Ctx, Director, InFlightToken, Leaf, Vsb};
 
 /// What a call in VCL says about one request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,6 +86,16 @@ impl EndpointState for View<'_> {
         self.leaf(i).map_or(0, Leaf::in_flight)
     }
 
+    fn full(&self, i: usize) -> bool {
+        let settings = &self.domain.config.settings;
+        // With a queue a request waits there.
+        settings.max_connections > 0
+            && settings.wait_limit == 0
+            && self
+                .leaf(i)
+                .is_some_and(|leaf| leaf.connections() >= settings.max_connections)
+    }
+
     fn slow_start_factor(&self, i: usize) -> f64 {
         let window = self.domain.config.settings.slow_start;
         self.leaf(i).map_or(1.0, |leaf| {
@@ -152,12 +162,12 @@ impl Domain {
         ctx: Ctx<'_>,
         task: Option<Task<'_>>,
         call: &Call<'_>,
-    ) -> Option<Chosen> {
+    ) -> Option<BackendRef> {
         self.touch(ctx.now());
         if call.decides_now() {
             return self.choose(ctx, task, call);
         }
-        self.registration.get().map(Chosen::director)
+        self.handle.get().map(BackendRef::director)
     }
 
     /// The snapshot, once there is a first answer. On the CLI, or when that
@@ -174,11 +184,11 @@ impl Domain {
         self.snapshot.load()
     }
 
-    fn choose(&self, ctx: Ctx<'_>, task: Option<Task<'_>>, call: &Call<'_>) -> Option<Chosen> {
+    fn choose(&self, ctx: Ctx<'_>, task: Option<Task<'_>>, call: &Call<'_>) -> Option<BackendRef> {
         let Some(task) = task else {
             let snapshot = self.wait_for_first_answer(ctx);
             let leaf = self.choose_from(ctx, None, &snapshot, call)?;
-            return Some(Chosen::outside_task(leaf));
+            return Some(BackendRef::outside_task(leaf));
         };
         if ctx.attempt().is_some() {
             // A repeated choice must not count the task's own load.
@@ -195,7 +205,7 @@ impl Domain {
                 task.set_load(Some(InFlightToken::on(leaf)));
             }
         }
-        Some(Chosen::kept(leaf))
+        Some(BackendRef::kept(leaf))
     }
 
     fn choose_from<'s>(
@@ -267,7 +277,7 @@ impl Domain {
 }
 
 impl Director for Domain {
-    fn resolve(&self, ctx: Ctx<'_>) -> Option<Chosen> {
+    fn resolve(&self, ctx: Ctx<'_>) -> Option<BackendRef> {
         self.touch(ctx.now());
         self.choose(ctx, Task::of(ctx), &Call::default())
     }
@@ -294,7 +304,7 @@ impl Director for Domain {
         (false, latest)
     }
 
-    fn list(&self, ctx: Ctx<'_>, out: &mut Out<'_>, detail: bool, json: bool) {
+    fn list(&self, ctx: Ctx<'_>, out: &mut Vsb<'_>, detail: bool, json: bool) {
         self.write_list(ctx, out, detail, json);
     }
 

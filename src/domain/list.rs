@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Domain;
 use super::snapshot::Snapshot;
-use crate::vrt::{Ctx, Out};
+use crate::vrt::{Ctx, Vsb};
 
 /// What the lists count.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +49,7 @@ fn word(healthy: bool) -> &'static str {
 impl Domain {
     /// Writes what `backend.list` wants of this name. On the CLI thread, which
     /// may hold the engine's VCL lock.
-    pub(super) fn write_list(&self, ctx: Ctx<'_>, out: &mut Out<'_>, detail: bool, json: bool) {
+    pub(super) fn write_list(&self, ctx: Ctx<'_>, out: &mut Vsb<'_>, detail: bool, json: bool) {
         let snapshot = self.snapshot.load();
         let written = match (detail, json) {
             (false, false) => self.write_row(ctx, out, &snapshot),
@@ -62,10 +62,10 @@ impl Domain {
         let _: fmt::Result = written;
     }
 
-    fn write_row(&self, ctx: Ctx<'_>, out: &mut Out<'_>, snapshot: &Snapshot) -> fmt::Result {
+    fn write_row(&self, ctx: Ctx<'_>, out: &mut Vsb<'_>, snapshot: &Snapshot) -> fmt::Result {
         let health = Health::of(ctx, snapshot);
-        if let Some(registration) = self.registration.get() {
-            registration.set_changed(health.changed);
+        if let Some(handle) = self.handle.get() {
+            handle.set_changed(health.changed);
         }
         write!(
             out,
@@ -76,10 +76,10 @@ impl Domain {
         )
     }
 
-    fn write_message(&self, ctx: Ctx<'_>, out: &mut Out<'_>, snapshot: &Snapshot) -> fmt::Result {
+    fn write_message(&self, ctx: Ctx<'_>, out: &mut Vsb<'_>, snapshot: &Snapshot) -> fmt::Result {
         let health = Health::of(ctx, snapshot);
-        if let Some(registration) = self.registration.get() {
-            registration.set_changed(health.changed);
+        if let Some(handle) = self.handle.get() {
+            handle.set_changed(health.changed);
         }
         let mut message = vec![
             json!(health.healthy),
@@ -185,6 +185,7 @@ fn algorithm(algorithm: Algorithm) -> &'static str {
         Algorithm::RoundRobin => "ROUND_ROBIN",
         Algorithm::Random => "RANDOM",
         Algorithm::Least => "LEAST",
+        Algorithm::PowerOfTwo => "POWER_OF_TWO",
     }
 }
 
@@ -199,7 +200,7 @@ fn ttl_from(from: TtlFrom) -> &'static str {
 
 /// Rows below the name's own. The engine's table has five columns; a row with
 /// more ends the server, so what is ours shares one.
-fn write_rows(ctx: Ctx<'_>, out: &mut Out<'_>, snapshot: &Snapshot) -> fmt::Result {
+fn write_rows(ctx: Ctx<'_>, out: &mut Vsb<'_>, snapshot: &Snapshot) -> fmt::Result {
     write!(out, "\n\n\tBackend\tRank\tHealth\n")?;
     for e in snapshot.backends() {
         let preferred = if e.rank.is_preferred() {

@@ -22,7 +22,7 @@ use crate::director::Config;
 use crate::sync::lock;
 use crate::vcl::Vcl;
 use crate::vrt::{
-    Acl, Counter, Counters, Ctx, Leaf, OffTask, Registration, Tag, line, random, task_line,
+    Acl, BackgroundCtx, Counter, Counters, Ctx, DirectorHandle, Leaf, VslTag, random, vsl, vsl_task,
 };
 
 pub(crate) use choose::Call;
@@ -79,7 +79,7 @@ pub(crate) struct Domain {
     port: Port,
     authority: Option<Authority>,
     snapshot: Published,
-    registration: OnceLock<Registration>,
+    handle: OnceLock<DirectorHandle>,
     counters: Counters,
     /// Tasks that hold it, and `CLOSED`.
     pins: AtomicU32,
@@ -169,7 +169,7 @@ impl Domain {
             port: spec.port,
             authority: spec.authority,
             snapshot: Published::new(Snapshot::pending()),
-            registration: OnceLock::new(),
+            handle: OnceLock::new(),
             counters: Counters::default(),
             pins: AtomicU32::new(0),
             last_used: AtomicU64::new(ctx.now().to_bits()),
@@ -182,8 +182,8 @@ impl Domain {
             state: Mutex::new(state),
         });
         let name = domain.engine_name();
-        let registration = Registration::add(ctx, &name, service, Arc::clone(&domain))?;
-        let _ = domain.registration.set(registration);
+        let handle = DirectorHandle::add(ctx, &name, service, Arc::clone(&domain))?;
+        let _ = domain.handle.set(handle);
         Some(domain)
     }
 
@@ -249,17 +249,17 @@ impl Domain {
         )
     }
 
-    fn log(&self, tag: Tag, event: &str) {
-        line(tag, &self.event(event));
+    fn log(&self, tag: VslTag, event: &str) {
+        vsl(tag, &self.event(event));
     }
 
-    fn log_in(&self, ctx: Ctx<'_>, tag: Tag, event: &str) {
-        task_line(ctx, tag, &self.event(event));
+    fn log_in(&self, ctx: Ctx<'_>, tag: VslTag, event: &str) {
+        vsl_task(ctx, tag, &self.event(event));
     }
 
     fn debug(&self, event: impl FnOnce() -> String) {
         if self.config.debugging() {
-            self.log(Tag::Debug, &event());
+            self.log(VslTag::Debug, &event());
         }
     }
 
@@ -296,7 +296,7 @@ impl Domain {
     pub(crate) fn expire(&self, now: f64, crowded: bool) -> bool {
         if self.kind == Kind::Custom
             || !self.is_unused(now, crowded)
-            || !self.registration.get().is_some_and(Registration::only_ours)
+            || !self.handle.get().is_some_and(DirectorHandle::only_ours)
         {
             return false;
         }
@@ -309,12 +309,12 @@ impl Domain {
         {
             return false;
         }
-        if !self.registration.get().is_some_and(Registration::only_ours) {
+        if !self.handle.get().is_some_and(DirectorHandle::only_ours) {
             // Tasks that tried to enter meanwhile still have to leave again.
             self.pins.fetch_and(!CLOSED, Ordering::Release);
             return false;
         }
-        self.log(Tag::Log, "unused: removed");
+        self.log(VslTag::Log, "unused: removed");
         true
     }
 
@@ -349,11 +349,11 @@ impl Domain {
     }
 
     /// The domain has counters in shared memory from now on.
-    fn publish_counters(&self, ctx: &mut OffTask<'_>) {
+    fn publish_counters(&self, ctx: &mut BackgroundCtx<'_>) {
         if !self.counters.is_published() {
             let name = format!("{}.{}", self.vcl().name, self.engine_name());
             self.counters
-                .publish(ctx, &name, &mut lock(&self.vcl().arena));
+                .publish(ctx, &name, &mut lock(&self.vcl().clusters));
         }
     }
 
@@ -371,8 +371,8 @@ impl Domain {
 
     /// Gives the engine's director back. Doing it twice does nothing.
     fn release(&self) {
-        if let Some(registration) = self.registration.get() {
-            registration.remove();
+        if let Some(handle) = self.handle.get() {
+            handle.remove();
         }
     }
 

@@ -11,7 +11,7 @@ use dynamic_core::snapshot::{Outcome, Refusal};
 
 use super::Domain;
 use super::choose::Call;
-use crate::vrt::{Counter, Ctx, Leaf, Tag};
+use crate::vrt::{Counter, Ctx, Leaf, VslTag};
 
 /// What counts such an outcome.
 pub(super) fn session_counter(status: Status) -> Counter {
@@ -75,7 +75,7 @@ impl Domain {
                 event.push_str(what);
             }
         }
-        self.log_in(ctx, Tag::Debug, &event);
+        self.log_in(ctx, VslTag::Debug, &event);
     }
 
     /// Logs in the request's own log why it gets no backend.
@@ -98,6 +98,6 @@ impl Domain {
                 "the owners of its bucket are down, and it has not waited service_delay".to_owned()
             }
         };
-        self.log_in(ctx, Tag::Error, &format!("no backend: {reason}"));
+        self.log_in(ctx, VslTag::Error, &format!("no backend: {reason}"));
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn prepare(config: &Config, backends: Vec<Backend<Arc<Leaf>>>, seed: 
             .as_ref()
             .and_then(|object| object.built())
             .map(Buckets::assignment),
+        hash_by_host: false,
         seed,
     };
     Snapshot::new(backends, &preparation)

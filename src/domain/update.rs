@@ -5,12 +5,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
+use dynamic_core::answer::{Failure, SrvAnswer};
 use dynamic_core::domain::{
-    AddressRules, Answered, EndpointKey, Learned, Progress, Update, UpdateRules,
+    AddressRules, Answered, EndpointKey, Learned, Moment, Progress, Update, UpdateRules,
 };
 use dynamic_core::event::{Event, Level};
-use dynamic_core::schedule::Timing;
+use dynamic_core::schedule::{PartialAnswer, Timing};
 use dynamic_core::targets::{Origin, SourceId};
 use dynamic_resolve::Report;
 
@@ -19,7 +19,7 @@ use super::{Domain, Kind, State};
 use crate::clock;
 use crate::director::Config;
 use crate::sync::lock;
-use crate::vrt::{Acl, Counter, Leaf, LeafError, OffTask, Tag};
+use crate::vrt::{Acl, BackgroundCtx, Counter, Leaf, LeafError, VslTag};
 
 /// A leaf that was made for an endpoint, or why the engine made none.
 type MadeLeaf = (EndpointKey, Result<Arc<Leaf>, String>);
@@ -44,10 +44,19 @@ pub(crate) struct LookupInfo<'f> {
     pub(crate) report: &'f Report,
 }
 
+impl LookupInfo<'_> {
+    fn moment(&self, ctx: &BackgroundCtx<'_>) -> Moment {
+        Moment {
+            now: ctx.now(),
+            jitter: self.jitter,
+        }
+    }
+}
+
 /// The director's ACLs, evaluated with a context.
 struct Acls<'a, 'g> {
     config: &'a Config,
-    ctx: &'a mut OffTask<'g>,
+    ctx: &'a mut BackgroundCtx<'g>,
 }
 
 impl AddressRules<Acl> for Acls<'_, '_> {
@@ -87,7 +96,12 @@ impl Domain {
     }
 
     /// Takes in a literal address, which counts as an answer.
-    pub(crate) fn take_address(&self, ctx: &mut OffTask<'_>, source: SourceId, address: IpAddr) {
+    pub(crate) fn take_address(
+        &self,
+        ctx: &mut BackgroundCtx<'_>,
+        source: SourceId,
+        address: IpAddr,
+    ) {
         let mut state = lock(&self.state);
         let answered = state.on_literal(source, address);
         self.set_answered();
@@ -98,35 +112,35 @@ impl Domain {
     /// Takes in the addresses of a host.
     pub(crate) fn take_host(
         &self,
-        ctx: &mut OffTask<'_>,
+        ctx: &mut BackgroundCtx<'_>,
         source: SourceId,
-        answer: &HostAnswer,
+        answer: &PartialAnswer,
         info: LookupInfo<'_>,
     ) -> Next {
         let mut state = lock(&self.state);
         let why = |record: &str, failure| info.report.failure(record, failure);
         let dropped = &info.report.dropped;
         let rules = self.update_rules();
-        let learned = state.on_addresses(source, answer, dropped, &rules, info.jitter, why);
+        let learned = state.on_addresses(info.moment(ctx), source, answer, dropped, &rules, why);
         self.take(ctx, &mut state, &learned, info)
     }
 
     /// Takes in the records of a service.
     pub(crate) fn take_service(
         &self,
-        ctx: &mut OffTask<'_>,
+        ctx: &mut BackgroundCtx<'_>,
         answer: &Result<SrvAnswer, Failure>,
         info: LookupInfo<'_>,
     ) -> Next {
         let mut state = lock(&self.state);
         let why = |record: &str, failure| info.report.failure(record, failure);
-        let learned = state.on_services(answer, &self.update_rules(), info.jitter, why);
+        let learned = state.on_services(info.moment(ctx), answer, &self.update_rules(), why);
         self.take(ctx, &mut state, &learned, info)
     }
 
     fn take(
         &self,
-        ctx: &mut OffTask<'_>,
+        ctx: &mut BackgroundCtx<'_>,
         state: &mut State,
         learned: &Learned,
         info: LookupInfo<'_>,
@@ -134,7 +148,8 @@ impl Domain {
         self.count(Counter::Lookups);
         if learned.updated {
             self.set_answered();
-        } else {
+        }
+        if learned.failed {
             self.count(Counter::LookupsFailed);
         }
         // A name that only a request gave has to show first that it exists.
@@ -156,12 +171,12 @@ impl Domain {
 
     /// Makes the leaves that the engine refused before, when their time has
     /// come, or ends the gathering of answers.
-    pub(crate) fn retry(&self, ctx: &mut OffTask<'_>) {
+    pub(crate) fn retry(&self, ctx: &mut BackgroundCtx<'_>) {
         self.update(ctx, &mut lock(&self.state), &Answered::Nothing);
     }
 
     /// Brings what is known into force.
-    fn update(&self, ctx: &mut OffTask<'_>, state: &mut State, answered: &Answered) {
+    fn update(&self, ctx: &mut BackgroundCtx<'_>, state: &mut State, answered: &Answered) {
         let rules = self.update_rules();
         let now = ctx.now();
         let mut acls = Acls {
@@ -196,7 +211,7 @@ impl Domain {
     }
 
     /// Makes the leaves that are missing. `None` when the VCL is leaving.
-    fn make_leaves(&self, ctx: &mut OffTask<'_>, update: &Update) -> Option<Vec<MadeLeaf>> {
+    fn make_leaves(&self, ctx: &mut BackgroundCtx<'_>, update: &Update) -> Option<Vec<MadeLeaf>> {
         let mut made = Vec::with_capacity(update.missing.len());
         for key in &update.missing {
             let authority = self.authority_of(&key.host);
@@ -216,8 +231,8 @@ impl Domain {
     fn log_events(&self, events: &[Event]) {
         for event in events {
             match event.level() {
-                Level::Change => self.log(Tag::Log, &event.to_string()),
-                Level::Error => self.log(Tag::Error, &event.to_string()),
+                Level::Change => self.log(VslTag::Log, &event.to_string()),
+                Level::Error => self.log(VslTag::Error, &event.to_string()),
                 Level::Debug => self.debug(|| event.to_string()),
             }
         }
@@ -227,7 +242,7 @@ impl Domain {
     /// began, and since the step before.
     fn log_time(&self, step: &str, at: f64, since: f64, before: f64) {
         self.log(
-            Tag::Timestamp,
+            VslTag::Timestamp,
             &format!("{step}: {at:.6} {:.6} {:.6}", at - since, at - before),
         );
     }

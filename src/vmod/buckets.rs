@@ -7,7 +7,7 @@ use dynamic_core::buckets::Client;
 
 use super::object::{Object, bytes, create, destroy, method, text, use_blob};
 use crate::buckets::BucketsObject;
-use crate::vrt::{Tag, sys, task_line};
+use crate::vrt::{VslTag, sys, vsl_task};
 
 type Raw = sys::vmod_dynamic_buckets;
 
@@ -88,7 +88,7 @@ pub(super) unsafe extern "C" fn bitmap(
                 // The name may come from a client, who must not fail VCL.
                 Err(reason) if ctx.in_task() => {
                     let line = format!("dynamic.buckets {}: bitmap: {reason}", buckets.name());
-                    task_line(ctx, Tag::Error, &line);
+                    vsl_task(ctx, VslTag::Error, &line);
                     Ok(ptr::null())
                 }
                 Err(reason) => Err(reason),

@@ -7,7 +7,7 @@ use super::object::{Object, blob_argument, bytes, create, destroy, method, text}
 use crate::custom_service::CustomService;
 use crate::director::Director;
 use crate::domain::Call;
-use crate::vrt::{Acl, Chosen, sys};
+use crate::vrt::{Acl, BackendRef, sys};
 
 type Raw = sys::vmod_dynamic_custom_service;
 
@@ -94,7 +94,7 @@ pub(super) unsafe extern "C" fn backend(
             let call = Call::new(bytes(key), bytes(pin), elapsed, bytes(transaction));
             Ok(service
                 .backend(ctx, &call)
-                .map_or(ptr::null(), Chosen::into_ptr))
+                .map_or(ptr::null(), BackendRef::into_ptr))
         })
     }
 }

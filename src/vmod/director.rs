@@ -8,7 +8,7 @@ use dynamic_core::settings::Arguments;
 use super::object::{Object, blob_argument, bytes, create, destroy, method, text, use_blob};
 use crate::director::{Director, References};
 use crate::domain::Call;
-use crate::vrt::{Acl, Chosen, Probe, Via, sys};
+use crate::vrt::{Acl, BackendRef, Probe, Via, sys};
 
 type Raw = sys::vmod_dynamic_director;
 
@@ -138,7 +138,7 @@ pub(super) unsafe extern "C" fn backend(
                     bytes(authority),
                     &call,
                 )
-                .map_or(ptr::null(), Chosen::into_ptr))
+                .map_or(ptr::null(), BackendRef::into_ptr))
         })
     }
 }
@@ -158,7 +158,7 @@ pub(super) unsafe extern "C" fn service(
             let call = Call::new(bytes(key), bytes(pin), elapsed, bytes(transaction));
             Ok(director
                 .service(ctx, bytes(service).unwrap_or_default(), &call)
-                .map_or(ptr::null(), Chosen::into_ptr))
+                .map_or(ptr::null(), BackendRef::into_ptr))
         })
     }
 }

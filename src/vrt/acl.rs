@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::ptr::NonNull;
 
-use super::address::Suckaddr;
-use super::offtask::OffTask;
+use super::background::BackgroundCtx;
+use super::suckaddr::Suckaddr;
 use super::sys;
 
 /// A VCL `acl`. It lives as long as its VCL.
@@ -22,7 +22,7 @@ impl Acl {
     }
 
     /// Whether the list matches an address.
-    pub(crate) fn matches(self, ctx: &mut OffTask<'_>, address: IpAddr) -> bool {
+    pub(crate) fn matches(self, ctx: &mut BackgroundCtx<'_>, address: IpAddr) -> bool {
         let Some(sockaddr) = Suckaddr::new(address, 0) else {
             return false;
         };

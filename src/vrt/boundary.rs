@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::log::{self, Tag};
+use super::vsl::{self, VslTag};
 
 /// Runs the body of an entry point; a panic is logged and answered with
 /// `otherwise`, which is the safe answer for that entry point: a null backend
@@ -28,8 +28,8 @@ pub(crate) fn log_panic(entry: &str, panic: &(dyn Any + Send)) {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("unknown reason");
-    log::line(
-        Tag::Error,
+    vsl::vsl(
+        VslTag::Error,
         &format!("vmod-dynamic internal error in {entry}: {reason}"),
     );
 }

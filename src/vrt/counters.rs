@@ -7,8 +7,8 @@ use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use super::arena::Arena;
-use super::offtask::OffTask;
+use super::background::BackgroundCtx;
+use super::clusters::CounterClusters;
 use super::sys;
 
 /// The first part of the counters' names. The engine compares it by address.
@@ -97,17 +97,21 @@ unsafe impl Sync for SharedCounters {}
 
 impl SharedCounters {
     /// Makes a set named `<vcl>.<name>`.
-    fn new(ctx: &mut OffTask<'_>, name: &str, arena: &mut Arena) -> Option<Self> {
+    fn new(
+        ctx: &mut BackgroundCtx<'_>,
+        name: &str,
+        clusters: &mut CounterClusters,
+    ) -> Option<Self> {
         let full = CString::new(name).ok()?;
         let size = size_of::<[AtomicU64; COUNT]>();
         let mut segment = ptr::null_mut();
         // SAFETY: a constant of the engine's.
         let room = unsafe { sys::VRT_VSC_Overhead(size) };
-        let cluster = arena.room_for_name(ctx, room);
+        let cluster = clusters.cluster_for_name(ctx, room);
         // SAFETY: class and document are static; the format takes one string,
         // which the engine copies. It returns zeroed memory of that size.
         let values = unsafe {
-            sys::VRT_VSC_Alloc(
+            sys::dynamic_vsc_alloc(
                 cluster,
                 &raw mut segment,
                 CLASS.as_ptr(),
@@ -129,7 +133,7 @@ impl SharedCounters {
 
 impl Drop for SharedCounters {
     fn drop(&mut self) {
-        // SAFETY: the segment came from VRT_VSC_Alloc with the same class and
+        // SAFETY: the segment came from dynamic_vsc_alloc with the same class and
         // is given back once.
         unsafe { sys::VRT_VSC_Destroy(CLASS.as_ptr(), self.segment) };
     }
@@ -142,11 +146,16 @@ impl Counters {
 
     /// Shows the counters as `<vcl>.<name>`, with what was counted so far.
     /// Doing it twice does nothing. On the resolver thread.
-    pub(crate) fn publish(&self, ctx: &mut OffTask<'_>, name: &str, arena: &mut Arena) {
+    pub(crate) fn publish(
+        &self,
+        ctx: &mut BackgroundCtx<'_>,
+        name: &str,
+        clusters: &mut CounterClusters,
+    ) {
         if self.is_published() {
             return;
         }
-        let Some(shared) = SharedCounters::new(ctx, name, arena) else {
+        let Some(shared) = SharedCounters::new(ctx, name, clusters) else {
             return;
         };
         for (early, value) in self.early.iter().zip(shared.values()) {

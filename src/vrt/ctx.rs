@@ -72,7 +72,7 @@ impl<'c> Ctx<'c> {
     /// The `Host` header of the backend request, else of the client's.
     pub(crate) fn host_header(self) -> Option<&'c [u8]> {
         // SAFETY: the engine's constant for the header.
-        self.first(unsafe { sys::H_Host })
+        self.first(unsafe { sys::dynamic_host_header() })
     }
 
     /// The value of a header of the backend request; on the client's side of

@@ -5,34 +5,34 @@
 //! safe code. Each unsafe block says why it is sound.
 
 mod acl;
-mod address;
-mod arena;
+mod backend;
+mod background;
 mod blob;
 mod boundary;
+mod clusters;
 mod counters;
 mod ctx;
-mod leaf;
-mod log;
-mod offtask;
+mod director;
+mod suckaddr;
 pub(crate) mod sys;
 mod task;
 mod vcl;
-mod vdi;
 mod vsb;
+mod vsl;
 
 pub(crate) use acl::{Acl, Probe};
-pub(crate) use arena::Arena;
+pub(crate) use backend::{InFlightToken, Leaf, LeafError, LeafPlan, ReleaseQueue, Via};
+pub(crate) use background::BackgroundCtx;
 pub(crate) use blob::{BlobObject, unwrap_blob, wrap_blob};
 pub(crate) use boundary::{catch_panic, log_panic};
+pub(crate) use clusters::CounterClusters;
 pub(crate) use counters::{Counter, Counters};
 pub(crate) use ctx::{Ctx, HeaderName};
-pub(crate) use leaf::{Graveyard, InFlightToken, Leaf, LeafError, LeafPlan, Via};
-pub(crate) use log::{Tag, line, task_line};
-pub(crate) use offtask::OffTask;
+pub(crate) use director::{BackendRef, Director, DirectorHandle};
 pub(crate) use task::{TaskValue, task_value};
-pub(crate) use vcl::{Guard, VclPtr};
-pub(crate) use vdi::{Chosen, Director, Registration};
-pub(crate) use vsb::Out;
+pub(crate) use vcl::{VclPtr, VclRef};
+pub(crate) use vsb::Vsb;
+pub(crate) use vsl::{VslTag, vsl, vsl_task};
 
 /// A number from the engine's generator, which its tests can seed.
 pub(crate) fn random() -> u64 {

@@ -11,7 +11,7 @@ use super::sys;
 pub(crate) struct VclPtr(*mut sys::vcl);
 
 // SAFETY: the pointer is an identity; it is handed back to the engine only
-// while a `Guard` of that VCL is held, or within a call for that VCL.
+// while a `VclRef` of that VCL is held, or within a call for that VCL.
 unsafe impl Send for VclPtr {}
 // SAFETY: as above; nothing is read through a shared reference.
 unsafe impl Sync for VclPtr {}
@@ -41,13 +41,13 @@ impl Ctx<'_> {
 /// asked for (the engine answers null once the VCL cools) and nothing that
 /// belongs to the VCL is freed. Dropping it releases the VCL, on any thread.
 #[derive(Debug)]
-pub(crate) struct Guard(Option<NonNull<sys::vclref>>);
+pub(crate) struct VclRef(Option<NonNull<sys::vclref>>);
 
 // SAFETY: the engine documents that a VCL may be released at any time; it takes
 // its own lock for that.
-unsafe impl Send for Guard {}
+unsafe impl Send for VclRef {}
 
-impl Guard {
+impl VclRef {
     /// Takes a guard. Only in the VCL's WARM event, on the CLI thread.
     pub(crate) fn take(ctx: Ctx<'_>) -> Self {
         // SAFETY: called in the WARM event, as the engine demands; the
@@ -58,11 +58,11 @@ impl Guard {
                 c"vmod_dynamic: resolution under way".as_ptr(),
             )
         };
-        Guard(NonNull::new(reference))
+        VclRef(NonNull::new(reference))
     }
 }
 
-impl Drop for Guard {
+impl Drop for VclRef {
     fn drop(&mut self) {
         if let Some(reference) = self.0.take() {
             let mut reference = reference.as_ptr();

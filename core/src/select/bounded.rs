@@ -19,7 +19,7 @@
 
 use super::EndpointState;
 use super::eligibility::Eligibility;
-use super::rendezvous;
+use super::placement;
 use super::tier::{EndpointSet, WeightedEndpoint};
 
 /// What a balance of 1.0 is here.
@@ -34,7 +34,7 @@ pub(super) fn pick<S: EndpointState, E: Fn(usize) -> bool>(
     balance: f64,
 ) -> Option<(usize, bool)> {
     let in_flight = |position| eligibility.state.in_flight(set.index(position));
-    let first = rendezvous::pick(set, eligibility, key)?;
+    let first = placement::pick(set, eligibility, key)?;
     if in_flight(first) == 0 {
         return Some((first, false));
     }
@@ -48,7 +48,7 @@ pub(super) fn pick<S: EndpointState, E: Fn(usize) -> bool>(
     }
     let open = |position| eligibility.accepts(set.index(position));
     let chosen = set
-        .rendezvous()
+        .placement()
         .pick(key, |position| open(position) && accepts(position))
         .or_else(|| least_loaded(set, eligibility, key))
         .unwrap_or(first);
@@ -72,7 +72,7 @@ fn least_loaded<S: EndpointState, E: Fn(usize) -> bool>(
         // in_flight / weight, compared without a division: both are below 2^32.
         let less = least.is_none_or(|(least_flight, least_weight, other)| {
             let (one, two) = (flight * least_weight, least_flight * weight);
-            one < two || one == two && set.rendezvous().precedes(key, position, other)
+            one < two || one == two && set.placement().precedes(key, position, other)
         });
         if less {
             least = Some((flight, weight, position));

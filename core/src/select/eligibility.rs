@@ -1,7 +1,16 @@
 //! Which endpoints a policy may choose in this pass of a request.
 
+use std::cell::Cell;
+
 use super::slow_start;
 use super::{EndpointState, Pass};
+
+/// Whether an endpoint must have room for another connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    Required,
+    Any,
+}
 
 /// What a policy asks about endpoints.
 pub(super) struct Eligibility<'a, S, E> {
@@ -15,6 +24,10 @@ pub(super) struct Eligibility<'a, S, E> {
     pub(super) retry: bool,
     /// What is asked of an endpoint in this pass.
     pub(super) pass: Pass,
+    /// Whether those that are full may be chosen too.
+    pub(super) room: Room,
+    /// Whether one was passed over because it is full, in any pass.
+    pub(super) passed_full: Cell<bool>,
     /// Whether weights ramp.
     pub(super) slow_start: bool,
 }
@@ -25,11 +38,24 @@ impl<S: EndpointState, E: Fn(usize) -> bool> Eligibility<'_, S, E> {
         (self.eligible)(index)
             && match self.pass {
                 Pass::Untried => {
-                    !(self.retry && self.state.tried(index)) && self.state.healthy(index)
+                    !(self.retry && self.state.tried(index))
+                        && self.state.healthy(index)
+                        && self.has_room(index)
                 }
-                Pass::Tried => self.state.healthy(index),
+                Pass::Tried => self.state.healthy(index) && self.has_room(index),
                 Pass::AnyHealth => true,
             }
+    }
+
+    fn has_room(&self, index: usize) -> bool {
+        if self.room == Room::Any {
+            return true;
+        }
+        let full = self.state.full(index);
+        if full {
+            self.passed_full.set(true);
+        }
+        !full
     }
 
     /// Whether the endpoint is there and healthy, tried or not.
@@ -52,5 +78,11 @@ impl<S: EndpointState, E: Fn(usize) -> bool> Eligibility<'_, S, E> {
     /// hit the same endpoints.
     pub(super) fn restricted(&self) -> bool {
         self.subset || self.retry
+    }
+
+    /// Whether nothing could be chosen in the first pass, which may have used up
+    /// turns: the next turns would be in step with these.
+    pub(super) fn in_later_pass(&self) -> bool {
+        (self.pass, self.room) != (Pass::Untried, Room::Required)
     }
 }

@@ -1,9 +1,15 @@
 //! Least: the endpoint with the fewest requests under way for its weight.
 //!
-//! Method. The load of an endpoint is `(in_flight + 1) / (weight × factor)`, where
-//! the factor is that of slow start: what it would be with this request.
-//! The endpoint with the least load is chosen; of several, the first one in
-//! order of identity after the one that was chosen last, round the set.
+//! Method. The load of an endpoint is `(in_flight / factor + 1) / weight`, where
+//! the factor is that of slow start: what it would be with this request, those under
+//! way counting more while the endpoint is new. The endpoint with the least
+//! load is chosen; of several, the first one in order of identity after the one that
+//! was chosen last, round the set.
+//!
+//! An endpoint with a factor below 1 is passed over with the rest of the
+//! probability, by a random number. So with light traffic, when most are idle and loads
+//! say little, it gets a part of its turns too. If all that could be chosen are
+//! passed over, the least loaded of them is chosen.
 //!
 //! Cost: one walk over the set, O(n), which ends early at an endpoint that
 //! cannot be beaten (an idle one of the greatest weight).
@@ -11,7 +17,7 @@
 use super::EndpointState;
 use super::eligibility::Eligibility;
 use super::tier::EndpointSet;
-use crate::random::reduce;
+use crate::random::{reduce, unit_f64};
 
 /// Walks made, the last one because another thread took the turn that one found.
 const MAX_WALKS: usize = 2;
@@ -42,6 +48,32 @@ pub(super) fn pick<S: EndpointState, E: Fn(usize) -> bool>(
     found
 }
 
+/// The load of an endpoint with one more request: a quotient.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    flight: f64,
+    weight: f64,
+}
+
+impl Load {
+    pub(super) fn of(weight: u32, in_flight: u32, factor: f64) -> Self {
+        Load {
+            flight: f64::from(in_flight) / factor + 1.0,
+            weight: f64::from(weight),
+        }
+    }
+
+    /// By products instead of quotients: these are exact up to 2^53.
+    pub(super) fn is_less_than(self, other: Load) -> bool {
+        self.flight * other.weight < other.flight * self.weight
+    }
+
+    /// Whether no endpoint up to the weight `heaviest` can have less.
+    fn is_least(self, heaviest: f64) -> bool {
+        self.flight * heaviest <= self.weight
+    }
+}
+
 /// The least loaded, looked for from position `start` on, and how many steps
 /// on from there it was.
 fn from<S: EndpointState, E: Fn(usize) -> bool>(
@@ -49,26 +81,33 @@ fn from<S: EndpointState, E: Fn(usize) -> bool>(
     eligibility: &Eligibility<'_, S, E>,
     start: usize,
 ) -> Option<(u64, usize)> {
+    type Found = Option<(Load, u64, usize)>;
+    let less = |load: Load, than: &Found| than.is_none_or(|(least, ..)| load.is_less_than(least));
     let heaviest = f64::from(set.heaviest);
     let endpoints = set.endpoints.iter().enumerate();
     let round = endpoints.clone().skip(start).chain(endpoints.take(start));
-    let mut least = None;
-    let (mut least_flight, mut least_share) = (f64::INFINITY, 1.0);
+    let (mut least, mut passed_over): (Found, Found) = (None, None);
     for (step, (position, endpoint)) in (0u64..).zip(round) {
         let index = endpoint.index;
         if !eligibility.accepts(index) {
             continue;
         }
-        let flight = f64::from(eligibility.state.in_flight(index)) + 1.0;
-        let share = f64::from(endpoint.share()) * eligibility.factor(index);
-        // Products instead of quotients: these are exact up to 2^53.
-        if least.is_none() || flight * least_share < least_flight * share {
-            least = Some((step, position));
-            (least_flight, least_share) = (flight, share);
+        let factor = eligibility.factor(index);
+        let load = Load::of(endpoint.share(), eligibility.state.in_flight(index), factor);
+        if factor < 1.0 && unit_f64(eligibility.state.random()) >= factor {
+            if less(load, &passed_over) {
+                passed_over = Some((load, step, position));
+            }
+            continue;
         }
-        if flight * heaviest <= share {
+        if less(load, &least) {
+            least = Some((load, step, position));
+        }
+        if load.is_least(heaviest) {
             break;
         }
     }
     least
+        .or(passed_over)
+        .map(|(_, step, position)| (step, position))
 }

@@ -14,12 +14,13 @@
 //! 3. In each tier, endpoints of weight 0 are left out unless nothing else in the
 //!    tier can be chosen (RFC 2782); if all have weight 0 they are equal.
 //! 4. Among the rest, the policy chooses one that is healthy and was not tried
-//!    by an earlier attempt of the task: by the key if there is one (`rendezvous`,
+//!    by an earlier attempt of the task: by the key if there is one (`rendezvous`, `placement`,
 //!    with `hash_balance` also `bounded`), else by the algorithm (`round_robin`,
-//!    `random`, `least`). With `hash_scope = All` a key chooses among all
+//!    `random`, `least`, `power_of_two`). With `hash_scope = All` a key chooses among all
 //!    tiers as if they were one.
-//! 5. If no tier has such an endpoint, 3 and 4 again with those that were tried;
-//!    if none is healthy, once more with all, in turn: the best tier's
+//! 5. Those that are full are left out at first. If no tier has such an endpoint, 3
+//!    and 4 again with the full ones, then with those that were tried; if none is
+//!    healthy, once more with all, evenly spread: the best tier's
 //!    endpoints serve, whatever their health.
 //!
 //! Each policy's method, exact enough to be repeated by another program, is in
@@ -37,6 +38,8 @@ mod eligibility;
 mod hash;
 mod index_table;
 mod least;
+mod placement;
+mod power_of_two;
 mod random;
 mod rendezvous;
 mod round_robin;
@@ -59,6 +62,10 @@ pub struct Member<'a> {
     /// What it is, the same on every machine: `address:port` in canonical form,
     /// with the host where that is part of the identity.
     pub id: &'a str,
+    /// What keys are placed by, instead of `id`: the name of a host, the same when
+    /// its address is another one. Members of one host are placed as one, and the
+    /// key chooses among them.
+    pub host: Option<&'a str>,
     /// Its weight relative to others of the tier; 0 = only when nothing else.
     pub weight: u32,
     /// Lower is better.
@@ -84,6 +91,9 @@ pub trait EndpointState {
     /// Whether an earlier attempt of this task chose endpoint `i`. Only asked
     /// where [`Request::retry`] is set.
     fn tried(&self, i: usize) -> bool;
+    /// Whether endpoint `i` has as many connections as it may have, and does not let
+    /// requests wait for one. Only asked about healthy ones.
+    fn full(&self, i: usize) -> bool;
     /// Requests under way to endpoint `i`.
     fn in_flight(&self, i: usize) -> u32;
     /// The factor for the weight of endpoint `i`, above 0 and up to 1 (see
@@ -128,7 +138,8 @@ pub struct Choice {
     /// Whether there is a better tier that it is not of, except where a key
     /// chose among all tiers.
     pub spilled: bool,
-    /// Whether the bound on load moved a key to another endpoint.
+    /// Whether `hash_balance` moved a key to another endpoint, or one was passed
+    /// over because it is full, even if all are.
     pub bound_exceeded: bool,
     /// Whether this is a retry and went to an endpoint that was not tried.
     pub retried_elsewhere: bool,

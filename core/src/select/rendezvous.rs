@@ -19,6 +19,16 @@
 //! - If the home cannot be chosen, the first to arrive of those that can is
 //!   chosen, as if there were no others.
 //!
+//! - Endpoints that are placed by the name of their host have `h` of that name, and
+//!   as `w` the greatest weight of an endpoint of the host; so all of a host arrive
+//!   together. Of several the first is the one that arrives first with the `h`
+//!   of its own identity and its own weight.
+//!
+//! A host has the greatest weight of its addresses, not their sum, so that it keeps its
+//! keys, and takes no others, while it has an old and a new address. Which of its
+//! addresses serves a key is fixed by the key, not left to the algorithm: hosts
+//! with several addresses mostly are groups of servers, each with a cache.
+//!
 //! Times are exponentially distributed with rate `w`, so each is the first with
 //! a probability of its share. An endpoint that comes takes the slots in which it
 //! is the first, and no others change; one that leaves, or is sick, leaves
@@ -42,9 +52,6 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering::Relaxed};
 
-use super::EndpointState;
-use super::eligibility::Eligibility;
-use super::tier::EndpointSet;
 use crate::random::splitmix64;
 
 /// The slots that keys are in.
@@ -68,6 +75,7 @@ pub(super) struct Rendezvous {
 
 #[derive(Clone, Copy, Debug)]
 struct Contender {
+    /// Of its host, or its identity.
     hash: u64,
     multiplier: u64,
     weight: f64,
@@ -223,12 +231,6 @@ impl Rendezvous {
         }
         self.first(slot(key).1, accepts)
     }
-
-    /// Whether `one` comes before `other` in the key's order.
-    pub(super) fn precedes(&self, key: u64, one: usize, other: usize) -> bool {
-        let among = |position| position == one || position == other;
-        self.first(slot(key).1, among) == Some(one)
-    }
 }
 
 /// The slot of a key, and its `y`.
@@ -281,19 +283,6 @@ impl Homes {
             Homes::Wide(homes) => homes[slot].store(known as u32, Relaxed),
         }
     }
-}
-
-/// The position of the key's first endpoint that can be chosen.
-pub(super) fn pick<S: EndpointState, E: Fn(usize) -> bool>(
-    set: &EndpointSet,
-    eligibility: &Eligibility<'_, S, E>,
-    key: u64,
-) -> Option<usize> {
-    if set.len() == 1 {
-        return eligibility.accepts(set.index(0)).then_some(0);
-    }
-    set.rendezvous()
-        .pick(key, |position| eligibility.accepts(set.index(position)))
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@
 //! unless output 0 of `SplitMix64` seeded with `t` is below `f × 2⁶⁴`; if all that could be chosen were passed over
 //! the first of them is chosen.
 //!
-//! Requests that choose among some of the endpoints only (retries, groups) do
+//! Requests that choose among some of the endpoints only (retries, groups), or
+//! found nothing healthy that has room and choose among what is left, do
 //! not touch the turns of the others; see [`random::draw`].
 //!
 //! Cost: O(1) while a good part of the endpoints is healthy, else one
@@ -37,7 +38,7 @@ pub(super) fn pick<S: EndpointState, E: Fn(usize) -> bool>(
     set: &EndpointSet,
     eligibility: &Eligibility<'_, S, E>,
 ) -> Option<usize> {
-    if eligibility.restricted() {
+    if eligibility.restricted() || eligibility.in_later_pass() {
         return random::draw(set, eligibility, set.subset_cursor.weyl());
     }
     if let [only] = &*set.endpoints {

@@ -10,6 +10,8 @@ pub enum Algorithm {
     Random,
     /// The one with the least in-flight per weight, ties in turn.
     Least,
+    /// Of two at random, the one with less in-flight per weight.
+    PowerOfTwo,
 }
 
 /// Among which endpoints a key chooses.
@@ -30,7 +32,7 @@ pub enum HashScope {
 pub struct Rules {
     /// How to choose without a key.
     pub algorithm: Algorithm,
-    /// 0 = off: the best tier with a usable endpoint takes all. From 1.0 on: a
+    /// 0 = off: the best tier with a usable endpoint takes all. From 1.0 to 10.0: a
     /// tier takes `min(1, overprovisioning × healthy weight / weight)` of
     /// the traffic and the next tier the rest. Anything below 1 is off.
     pub overprovisioning: f64,
@@ -49,10 +51,10 @@ pub struct Rules {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum RulesError {
     /// `overprovisioning`: its value.
-    #[error("overprovisioning = {0}: accepted are 0.0 (off) and numbers from 1.0 on")]
+    #[error("overprovisioning = {0}: must be 0.0 (off) or from 1.0 to 10.0")]
     Overprovisioning(f64),
     /// `hash_balance`: its value.
-    #[error("hash_balance = {0}: accepted are 0.0 (off) and numbers from 1.1 to 10.0")]
+    #[error("hash_balance = {0}: must be 0.0 (off) or from 1.1 to 10.0")]
     HashBalance(f64),
 }
 
@@ -64,7 +66,7 @@ impl Rules {
     /// The first setting that is out of its range.
     pub fn check(&self) -> Result<(), RulesError> {
         let f = self.overprovisioning;
-        if f != 0.0 && !(f.is_finite() && f >= 1.0) {
+        if f != 0.0 && !(1.0..=10.0).contains(&f) {
             return Err(RulesError::Overprovisioning(f));
         }
         let c = self.hash_balance;
@@ -77,7 +79,8 @@ impl Rules {
     /// Whether choices depend on how many requests are under way.
     #[must_use]
     pub fn by_load(&self) -> bool {
-        self.hash_balance > 0.0 || self.algorithm == Algorithm::Least
+        self.hash_balance > 0.0
+            || matches!(self.algorithm, Algorithm::Least | Algorithm::PowerOfTwo)
     }
 }
 
@@ -96,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_ranges_are_accepted() {
-        for f in [0.0, -0.0, 1.0, 1.4, 100.0] {
+        for f in [0.0, -0.0, 1.0, 1.4, 10.0] {
             assert_eq!(with(f, 0.0), Ok(()));
         }
         for c in [0.0, -0.0, 1.1, 1.25, 10.0] {
@@ -111,12 +114,13 @@ mod tests {
             assert!(text.starts_with(&format!("hash_balance = {c}: ")), "{text}");
             assert!(text.ends_with("from 1.1 to 10.0"), "{text}");
         }
-        for f in [0.5, 0.999, -1.4, f64::NAN, f64::INFINITY] {
+        for f in [0.5, 0.999, 10.1, 140.0, -1.4, f64::NAN, f64::INFINITY] {
             let text = with(f, 0.0).unwrap_err().to_string();
             assert!(
                 text.starts_with(&format!("overprovisioning = {f}: ")),
                 "{text}"
             );
+            assert!(text.ends_with("from 1.0 to 10.0"), "{text}");
         }
     }
 }

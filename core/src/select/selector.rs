@@ -1,14 +1,24 @@
 //! The selector: a set of endpoints, ordered into tiers, to choose from.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
-use super::eligibility::Eligibility;
+use super::eligibility::{Eligibility, Room};
 use super::tier::{EndpointSet, Tier, WeightedEndpoint, get_or_build};
 use super::tier_load::{self, LastCounted};
 use super::{
     Algorithm, Choice, EndpointState, HashScope, Member, Pass, Request, Rules, bounded, hash,
-    least, random, rendezvous, round_robin,
+    least, placement, power_of_two, random, round_robin,
 };
+
+/// What is asked of endpoints, one after the other.
+const PASSES: [(Pass, Room); 5] = [
+    (Pass::Untried, Room::Required),
+    (Pass::Untried, Room::Any),
+    (Pass::Tried, Room::Required),
+    (Pass::Tried, Room::Any),
+    (Pass::AnyHealth, Room::Any),
+];
 
 /// A set of endpoints in their tiers, with all that choosing among them
 /// needs. It does not change but for its cursors, and is meant to be shared
@@ -46,6 +56,7 @@ impl Selector {
                 tier: u32::try_from(better).unwrap_or(u32::MAX),
                 rank,
                 identity: hash::key_hash(member.id.as_bytes()),
+                placement: hash::key_hash(member.host.unwrap_or(member.id).as_bytes()),
             }
         };
         Selector::build(ranked.into_iter().enumerate().map(endpoint).collect(), seed)
@@ -100,8 +111,10 @@ impl Selector {
         for set in self.tiers.iter().flat_map(Tier::sets) {
             match rules.algorithm {
                 Algorithm::RoundRobin => drop(set.wrr_schedule()),
-                Algorithm::Random => drop(set.cumulative_weights()),
-                Algorithm::Least => {}
+                Algorithm::Random | Algorithm::PowerOfTwo if !set.even => {
+                    set.cumulative_weights();
+                }
+                Algorithm::Random | Algorithm::PowerOfTwo | Algorithm::Least => {}
             }
         }
     }
@@ -151,6 +164,8 @@ impl Selector {
             subset,
             retry: request.retry,
             pass: Pass::Untried,
+            room: Room::Required,
+            passed_full: Cell::new(false),
             slow_start: rules.slow_start,
         };
         let across = request.key.is_some() && rules.hash_scope == HashScope::All;
@@ -168,13 +183,19 @@ impl Selector {
                 request,
             )
         });
-        for pass in [Pass::Untried, Pass::Tried, Pass::AnyHealth] {
+        for (pass, room) in PASSES {
             let (tiers, first) = match pass {
+                Pass::Untried | Pass::Tried
+                    if room == Room::Any && !eligibility.passed_full.get() =>
+                {
+                    continue;
+                }
                 Pass::Tried if !request.retry => continue,
                 Pass::Untried | Pass::Tried => (tiers, first),
                 Pass::AnyHealth => (&*self.tiers, None),
             };
             eligibility.pass = pass;
+            eligibility.room = room;
             for set in first.into_iter().chain(tiers).flat_map(Tier::sets) {
                 let Some((position, bound_exceeded)) = pick(set, &eligibility, rules, request.key)
                 else {
@@ -191,7 +212,7 @@ impl Selector {
                     tier: chosen.tier,
                     pass,
                     spilled: !across && better.any(|e| (eligibility.eligible)(e.index)),
-                    bound_exceeded,
+                    bound_exceeded: bound_exceeded || eligibility.passed_full.get(),
                     retried_elsewhere: request.retry && pass == Pass::Untried,
                 });
             }
@@ -213,7 +234,7 @@ impl Selector {
     }
 }
 
-/// The position in the set, and whether load moved a key.
+/// The position in the set, and whether `hash_balance` moved a key.
 fn pick<S: EndpointState, E: Fn(usize) -> bool>(
     set: &EndpointSet,
     eligibility: &Eligibility<'_, S, E>,
@@ -227,9 +248,10 @@ fn pick<S: EndpointState, E: Fn(usize) -> bool>(
         (_, Some(key), _) if rules.hash_balance > 0.0 => {
             return bounded::pick(set, eligibility, key, rules.hash_balance);
         }
-        (_, Some(key), _) => rendezvous::pick(set, eligibility, key),
+        (_, Some(key), _) => placement::pick(set, eligibility, key),
         (_, None, Algorithm::Random) => random::pick(set, eligibility),
         (_, None, Algorithm::Least) => least::pick(set, eligibility),
+        (_, None, Algorithm::PowerOfTwo) => power_of_two::pick(set, eligibility),
     };
     position.map(|position| (position, false))
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::index_table::IndexTable;
-use super::rendezvous::Rendezvous;
+use super::placement::Placement;
 use super::wrr_schedule;
 use crate::random;
 
@@ -21,6 +21,8 @@ pub(super) struct WeightedEndpoint {
     pub(super) rank: usize,
     /// XXH64, seed 0, of its identity.
     pub(super) identity: u64,
+    /// The same of what it is placed by: its host, or its identity.
+    pub(super) placement: u64,
 }
 
 impl WeightedEndpoint {
@@ -121,7 +123,7 @@ pub(super) struct EndpointSet {
     pub(super) subset_cursor: Cursor,
     wrr_schedule: OnceLock<IndexTable>,
     cumulative_weights: OnceLock<Box<[u64]>>,
-    rendezvous: OnceLock<Rendezvous>,
+    placement: OnceLock<Placement>,
 }
 
 impl EndpointSet {
@@ -145,7 +147,7 @@ impl EndpointSet {
             subset_cursor: Cursor(AtomicU64::new(start)),
             wrr_schedule: OnceLock::new(),
             cumulative_weights: OnceLock::new(),
-            rendezvous: OnceLock::new(),
+            placement: OnceLock::new(),
         }
     }
 
@@ -188,9 +190,13 @@ impl EndpointSet {
     }
 
     /// What keys have their home by.
-    pub(super) fn rendezvous(&self) -> &Rendezvous {
-        get_or_build(&self.rendezvous, || {
-            Rendezvous::new(self.endpoints.iter().map(|e| (e.share(), e.identity)))
+    pub(super) fn placement(&self) -> &Placement {
+        get_or_build(&self.placement, || {
+            Placement::new(
+                self.endpoints
+                    .iter()
+                    .map(|e| (e.share(), e.placement, e.identity)),
+            )
         })
     }
 }

@@ -71,18 +71,54 @@ fn the_sick_and_the_tried_are_left_out() {
 }
 
 #[test]
-fn slow_start_makes_an_endpoint_look_loaded() {
+fn a_new_endpoint_gets_its_part_of_light_traffic() {
+    // One request after the other: all are idle each time.
     let rules = Rules {
         slow_start: true,
         ..rules()
     };
-    let mut world = World::new(2);
-    world.factor[0] = 0.1;
-    world.in_flight = vec![0, 8];
-    // 1 / 0.1 is more than 9 / 1.
-    assert_eq!(choose(&flat(&[1, 1]), &rules, &world, &PLAIN).index, 1);
-    world.in_flight[1] = 10;
-    assert_eq!(choose(&flat(&[1, 1]), &rules, &world, &PLAIN).index, 0);
+    for (factor, expected) in [(0.1, 1000), (0.5, 5000), (0.9, 9000)] {
+        let mut world = World::new(3);
+        world.factor[0] = factor;
+        // As many requests as make 10,000 full shares.
+        let counts = tally(&flat(&[1; 3]), &rules, &world, &PLAIN, 20_000 + expected);
+        assert!(
+            counts[0].abs_diff(expected as u64) <= expected as u64 / 8,
+            "{factor}: {counts:?}"
+        );
+    }
+}
+
+#[test]
+fn a_new_endpoint_holds_its_part_of_heavy_traffic() {
+    let rules = Rules {
+        slow_start: true,
+        ..rules()
+    };
+    let selector = flat(&[1; 3]);
+    for (factor, expected) in [(0.1, 100), (0.5, 500), (0.9, 900)] {
+        let mut world = World::new(3);
+        world.factor[0] = factor;
+        for _ in 0..2000 + expected {
+            let i = choose(&selector, &rules, &world, &PLAIN).index;
+            world.in_flight[i] += 1;
+        }
+        let held = world.in_flight[0];
+        assert!(held.abs_diff(expected) <= expected / 10, "{factor}: {held}");
+        assert!(world.in_flight[1].abs_diff(world.in_flight[2]) <= 1);
+    }
+}
+
+#[test]
+fn new_endpoints_serve_all_the_same_where_there_are_no_others() {
+    let rules = Rules {
+        slow_start: true,
+        ..rules()
+    };
+    let mut world = World::new(4);
+    world.factor = vec![0.1; 4];
+    let counts = tally(&flat(&[1; 4]), &rules, &world, &PLAIN, 8000);
+    assert!(counts.iter().all(|c| c.abs_diff(2000) < 200), "{counts:?}");
 }
 
 #[test]

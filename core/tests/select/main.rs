@@ -5,8 +5,11 @@
 )]
 
 mod balance;
+mod full;
 mod hash;
+mod host;
 mod least;
+mod power_of_two;
 mod random;
 mod round_robin;
 mod slow_start;

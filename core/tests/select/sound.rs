@@ -5,7 +5,15 @@ use proptest::prelude::*;
 
 use crate::world::{World, ids, mixed, selector};
 
-type Spec = (u32, u32, i64, bool, bool, u32, f64);
+/// Weight, priority, score, healthy, tried, full, in flight, factor of slow start.
+type Spec = (u32, u32, i64, bool, bool, bool, u32, f64);
+
+const ALGORITHMS: [Algorithm; 4] = [
+    Algorithm::RoundRobin,
+    Algorithm::Random,
+    Algorithm::Least,
+    Algorithm::PowerOfTwo,
+];
 
 fn weight() -> impl Strategy<Value = u32> {
     prop_oneof![
@@ -27,6 +35,7 @@ fn member() -> impl Strategy<Value = Spec> {
         -1i64..2,
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
         flight,
         ramp,
     )
@@ -36,7 +45,8 @@ fn rules() -> impl Strategy<Value = Rules> {
     let algorithm = prop_oneof![
         Just(Algorithm::RoundRobin),
         Just(Algorithm::Random),
-        Just(Algorithm::Least)
+        Just(Algorithm::Least),
+        Just(Algorithm::PowerOfTwo)
     ];
     let factor = prop_oneof![Just(0.0), 1.0..3.0];
     let balance = prop_oneof![Just(0.0), 1.1..10.0];
@@ -69,8 +79,9 @@ fn build(specs: &[Spec]) -> (Selector, World) {
     let mut world = World::new(specs.len());
     world.healthy = specs.iter().map(|s| s.3).collect();
     world.tried = specs.iter().map(|s| s.4).collect();
-    world.in_flight = specs.iter().map(|s| s.5).collect();
-    world.factor = specs.iter().map(|s| s.6).collect();
+    world.full = specs.iter().map(|s| s.5).collect();
+    world.in_flight = specs.iter().map(|s| s.6).collect();
+    world.factor = specs.iter().map(|s| s.7).collect();
     (selector(&members), world)
 }
 
@@ -105,6 +116,24 @@ fn check(
         (Pass::AnyHealth, present.iter().collect())
     };
     prop_assert_eq!(choice.pass, pass);
+    // Those with room first, whatever their tier.
+    let with_room: Vec<&usize> = usable
+        .iter()
+        .copied()
+        .filter(|i| !world.full[**i])
+        .collect();
+    let usable = if pass == Pass::AnyHealth || with_room.is_empty() {
+        if pass != Pass::AnyHealth {
+            prop_assert!(choice.bound_exceeded);
+        }
+        usable
+    } else {
+        with_room
+    };
+    let bounded = request.key.is_some() && rules.hash_balance > 0.0;
+    if !bounded && !present.iter().any(|i| world.full[*i]) {
+        prop_assert!(!choice.bound_exceeded);
+    }
     prop_assert!(usable.contains(&&choice.index));
     prop_assert_eq!(
         choice.retried_elsewhere,
@@ -170,7 +199,7 @@ proptest! {
 
 #[test]
 fn a_hundred_thousand_choices_all_end() {
-    let algorithms = [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least];
+    let algorithms = ALGORITHMS;
     let mut count = 0;
     let mut next = |n: u64| {
         count += 1;
@@ -190,6 +219,7 @@ fn a_hundred_thousand_choices_all_end() {
                     0,
                     next(3) > 0,
                     next(3) > 1,
+                    next(4) > 2,
                     flight,
                     0.5,
                 )
@@ -203,7 +233,7 @@ fn a_hundred_thousand_choices_all_end() {
                 world.tried[i] = next(2) > 0;
             }
             let rules = Rules {
-                algorithm: algorithms[usize::try_from(next(3)).unwrap()],
+                algorithm: algorithms[usize::try_from(next(4)).unwrap()],
                 overprovisioning: [0.0, 1.4][usize::try_from(next(2)).unwrap()],
                 hash_balance: [0.0, 1.25][usize::try_from(next(2)).unwrap()],
                 hash_scope: [HashScope::Tier, HashScope::All][usize::try_from(next(2)).unwrap()],
@@ -230,10 +260,21 @@ fn a_hundred_thousand_choices_all_end() {
 #[test]
 fn a_choice_allocates_nothing_once_its_tables_are_there() {
     let specs: Vec<Spec> = (0..40)
-        .map(|i| (i % 5, i % 3, 0, i % 4 > 0, i % 7 == 0, i % 6, 0.5))
+        .map(|i| {
+            (
+                i % 5,
+                i % 3,
+                0,
+                i % 4 > 0,
+                i % 7 == 0,
+                i % 9 == 0,
+                i % 6,
+                0.5,
+            )
+        })
         .collect();
     let (selector, world) = build(&specs);
-    for algorithm in [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Least] {
+    for algorithm in ALGORITHMS {
         for (overprovisioning, hash_balance) in [(0.0, 0.0), (1.4, 1.25)] {
             for hash_scope in [HashScope::Tier, HashScope::All] {
                 let rules = Rules {

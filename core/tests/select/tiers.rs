@@ -98,18 +98,20 @@ fn the_best_tier_takes_all_while_one_of_it_is_healthy() {
 }
 
 #[test]
-fn nothing_healthy_gives_the_best_tier_in_turn() {
-    let selector = tiers(&[2, 3]);
-    let world = World::without(5, &[0, 1, 2, 3, 4]);
-    for request in [PLAIN, keyed(3)] {
-        for rules in [Rules::default(), spilling(1.4)] {
-            assert_eq!(
-                tally(&selector, &rules, &world, &request, 10),
-                [5, 5, 0, 0, 0]
-            );
-            let choice = choose(&selector, &rules, &world, &request);
-            choose(&selector, &rules, &world, &request);
-            assert!(choice.pass == Pass::AnyHealth && !choice.spilled);
+fn nothing_healthy_gives_all_of_the_best_tier_alike() {
+    for n in 1..=9u32 {
+        let selector = tiers(&[n, 3]);
+        let sick: Vec<usize> = (0..n as usize + 3).collect();
+        let world = World::without(sick.len(), &sick);
+        for request in [PLAIN, keyed(3)] {
+            for rules in [Rules::default(), spilling(1.4)] {
+                let counts = tally(&selector, &rules, &world, &request, 100 * n as usize);
+                let (best, other) = counts.split_at(n as usize);
+                assert!(best.iter().all(|c| c.abs_diff(100) <= 3), "{counts:?}");
+                assert_eq!(other, [0; 3]);
+                let choice = choose(&selector, &rules, &world, &request);
+                assert!(choice.pass == Pass::AnyHealth && !choice.spilled);
+            }
         }
     }
 }
@@ -310,6 +312,7 @@ fn the_seed_says_where_turns_begin() {
     let ids = ids(3);
     let member = |id| Member {
         id,
+        host: None,
         weight: 1,
         priority: 0,
         score: 0,

@@ -8,6 +8,7 @@ use dynamic_core::select::{Choice, EndpointState, Member, Pass, Request, Rules, 
 pub(crate) struct World {
     pub(crate) healthy: Vec<bool>,
     pub(crate) tried: Vec<bool>,
+    pub(crate) full: Vec<bool>,
     pub(crate) in_flight: Vec<u32>,
     pub(crate) factor: Vec<f64>,
     random: AtomicU64,
@@ -19,6 +20,7 @@ impl World {
         World {
             healthy: vec![true; n],
             tried: vec![false; n],
+            full: vec![false; n],
             in_flight: vec![0; n],
             factor: vec![1.0; n],
             random: AtomicU64::new(1),
@@ -42,6 +44,10 @@ impl EndpointState for World {
 
     fn tried(&self, i: usize) -> bool {
         self.tried[i]
+    }
+
+    fn full(&self, i: usize) -> bool {
+        self.full[i]
     }
 
     fn in_flight(&self, i: usize) -> u32 {
@@ -88,6 +94,7 @@ pub(crate) fn selector(members: &[(String, u32, u32, i64)]) -> Selector {
         .iter()
         .map(|(id, weight, priority, score)| Member {
             id,
+            host: None,
             weight: *weight,
             priority: *priority,
             score: *score,

@@ -14,7 +14,7 @@ use dynamic_core::session::{
 use serde_json::Value;
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("vectors/session.json")).expect("valid JSON")
+    serde_json::from_str(include_str!("../vectors/session.json")).expect("valid JSON")
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {

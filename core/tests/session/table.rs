@@ -87,8 +87,8 @@ fn endpoints_of_one_host_are_a_group() {
         assert_eq!(members("a.example"), [1]);
         assert_eq!(members("b.example"), [0, 2, 4]);
         assert_eq!(members("c.example"), [3]);
-        assert_eq!(table.members(3), []);
-        assert_eq!(table.members(usize::MAX), []);
+        assert!(table.members(3).is_empty());
+        assert!(table.members(usize::MAX).is_empty());
     }
 }
 

@@ -7,8 +7,8 @@
 
 use std::ptr;
 
+use super::background::BackgroundCtx;
 use super::ctx::Ctx;
-use super::offtask::OffTask;
 use super::sys;
 
 /// Sets of counters per cluster.
@@ -16,7 +16,7 @@ const SETS: usize = 64;
 
 /// Clusters of shared memory being filled, for one VCL.
 #[derive(Debug)]
-pub(crate) struct Arena {
+pub(crate) struct CounterClusters {
     leaves: Cluster,
     names: Cluster,
 }
@@ -59,25 +59,28 @@ impl Cluster {
     }
 }
 
-impl Arena {
-    /// An arena that holds nothing yet.
+impl CounterClusters {
+    /// An clusters that holds nothing yet.
     pub(crate) const fn new() -> Self {
-        Arena {
+        CounterClusters {
             leaves: Cluster::EMPTY,
             names: Cluster::EMPTY,
         }
     }
 
-    pub(super) fn room_for_leaf(&mut self, ctx: &mut OffTask<'_>) -> *mut sys::vsmw_cluster {
+    pub(super) fn cluster_for_leaf(
+        &mut self,
+        ctx: &mut BackgroundCtx<'_>,
+    ) -> *mut sys::vsmw_cluster {
         let ctx = ctx.as_ptr();
         // SAFETY: a constant of the engine.
         let bytes = unsafe { sys::VRT_backend_vsm_need(ctx) };
         self.leaves.room(ctx, bytes)
     }
 
-    pub(super) fn room_for_name(
+    pub(super) fn cluster_for_name(
         &mut self,
-        ctx: &mut OffTask<'_>,
+        ctx: &mut BackgroundCtx<'_>,
         bytes: usize,
     ) -> *mut sys::vsmw_cluster {
         self.names.room(ctx.as_ptr(), bytes)

@@ -7,10 +7,14 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use dynamic_core::agenda::{Agenda, QueryId};
-use dynamic_core::answer::{Failure, HostAnswer, SrvAnswer};
+use dynamic_core::answer::{Failure, Family, SrvAnswer};
 use dynamic_core::name::DnsName;
+use dynamic_core::schedule::{PartialAnswer, PerFamily};
 use dynamic_core::targets::{Origin, SourceId};
-use dynamic_resolve::{Environment, Report, Resolver, Settings, SystemFiles};
+use dynamic_resolve::{
+    Environment, Families, HostAnswers, HostLookup, HostQuery, Lookup, Report, Resolver, Settings,
+    SystemFiles,
+};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use litemap::LiteMap;
@@ -24,7 +28,7 @@ use crate::director::Director;
 use crate::domain::{Domain, LookupInfo, Next};
 use crate::lifetime;
 use crate::vcl::Vcl;
-use crate::vrt::{Guard, OffTask, Tag, VclPtr, catch_panic, line, log_panic};
+use crate::vrt::{BackgroundCtx, VclPtr, VclRef, VslTag, catch_panic, log_panic, vsl};
 
 /// How often leaves are given back and unused names are looked for.
 const HOUSEKEEPING: Duration = Duration::from_millis(200);
@@ -56,7 +60,7 @@ type Queries = Agenda<Query, Subscriber>;
 /// A VCL that is warm. It outlives a worker that panics.
 pub(super) struct Warm {
     vcl: Arc<Vcl>,
-    guard: Guard,
+    guard: VclRef,
     watched: HashMap<*const Domain, Watched>,
 }
 
@@ -97,7 +101,7 @@ impl Watched {
 
 /// What a question came to.
 enum Answer {
-    Host(HostAnswer),
+    Host(PartialAnswer),
     Service(Result<SrvAnswer, Failure>),
 }
 
@@ -107,23 +111,49 @@ impl Answer {
         if services {
             return Answer::Service(Err(Failure::Internal));
         }
-        Answer::Host(HostAnswer {
-            v4: Err(Failure::Internal),
-            v6: Err(Failure::Internal),
+        Answer::Host(PerFamily {
+            v4: Some(Err(Failure::Internal)),
+            v6: Some(Err(Failure::Internal)),
         })
     }
 
     /// Whether it has addresses or targets.
     fn is_good(&self) -> bool {
         match self {
-            Answer::Host(answer) => answer.v4.is_ok() || answer.v6.is_ok(),
+            Answer::Host(PerFamily { v4, v6 }) => [v4, v6].into_iter().flatten().any(Result::is_ok),
             Answer::Service(answer) => answer.is_ok(),
         }
     }
 }
 
 /// What a lookup came to.
-type Outcome = (Answer, Report);
+struct Outcome {
+    answer: Answer,
+    report: Report,
+    /// A family that is slower than the other, which has addresses.
+    slow: Option<HostLookup>,
+    /// Whether it is the answer of a slow family, which comes late.
+    late: bool,
+}
+
+impl Outcome {
+    fn host(lookup: Option<Lookup<HostAnswers>>, slow: Option<HostLookup>, late: bool) -> Self {
+        let (answer, report) = match lookup {
+            Some(Lookup { answer, report }) => {
+                let HostAnswers { v4, v6 } = answer;
+                (Answer::Host(PerFamily { v4, v6 }), report)
+            }
+            // Nothing more comes.
+            None => (Answer::Host(PerFamily::default()), Report::default()),
+        };
+        Outcome {
+            answer,
+            report,
+            slow,
+            late,
+        }
+    }
+}
 
 /// All that the thread has.
 pub(super) struct Worker<'t> {
@@ -132,6 +162,8 @@ pub(super) struct Worker<'t> {
     files: SystemFiles,
     resolvers: HashMap<Arc<Settings>, Resolver>,
     agenda: Queries,
+    /// Queries of which one family is still under way.
+    slow: HashMap<QueryId, Family>,
     in_flight: FuturesUnordered<LocalBoxFuture<'static, (QueryId, Outcome)>>,
     last_housekeeping: Instant,
 }
@@ -147,6 +179,7 @@ impl<'t> Worker<'t> {
             files: system_files(),
             resolvers: HashMap::new(),
             agenda: Queries::default(),
+            slow: HashMap::new(),
             in_flight: FuturesUnordered::new(),
             last_housekeeping: Instant::now(),
         }
@@ -179,13 +212,16 @@ impl<'t> Worker<'t> {
                 command = self.commands.recv() => match command {
                     Some(command) => {
                         #[cfg(debug_assertions)]
-                        inject::panic_in_thread(&command);
-                        catch_panic("command", (), || self.obey(command));
+                        {
+                            inject::hold_thread(&command);
+                            inject::panic_in_thread(&command);
+                        }
+                        catch_panic("command", (), || self.handle(command));
                     }
                     None => return,
                 },
                 Some((id, outcome)) = self.in_flight.next(), if !self.in_flight.is_empty() => {
-                    catch_panic("answer", (), || self.deliver(id, &outcome));
+                    catch_panic("answer", (), || self.deliver(id, outcome));
                 }
                 () = tokio::time::sleep_until(wake.into()) => {}
             }
@@ -196,12 +232,12 @@ impl<'t> Worker<'t> {
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle(&mut self, command: Command) {
         match command {
             Command::Warm(vcl, guard) => {
                 for notice in self.files.take_notices() {
-                    line(
-                        Tag::Error,
+                    vsl(
+                        VslTag::Error,
                         &format!("vmod-dynamic {} - - {notice}", vcl.name),
                     );
                 }
@@ -214,13 +250,13 @@ impl<'t> Worker<'t> {
                     },
                 );
             }
-            Command::Cold(ptr) => self.cool(ptr),
+            Command::Cold(ptr) => self.release_vcl(ptr),
             Command::Watch(domain, director) => self.watch(&domain, &director),
         }
     }
 
     /// Lets go of a VCL: its names, its dead leaves, at last its guard.
-    fn cool(&mut self, ptr: VclPtr) {
+    fn release_vcl(&mut self, ptr: VclPtr) {
         if let Some(Warm {
             vcl,
             guard,
@@ -230,7 +266,7 @@ impl<'t> Worker<'t> {
             for (_, mut watched) in watched {
                 watched.stop(&mut self.agenda, &HashSet::new());
             }
-            vcl.graveyard.clear();
+            vcl.release_queue.clear();
             drop(guard);
         }
         // Each question holds the settings that it is asked with.
@@ -258,7 +294,7 @@ impl<'t> Worker<'t> {
         );
         if origins.is_empty() {
             // A custom service without targets: nothing is to be waited for.
-            let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
+            let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, clock::now());
             domain.retry(&mut ctx);
         }
         let now = Instant::now();
@@ -270,7 +306,7 @@ impl<'t> Worker<'t> {
             }
             let (name, services) = match origin {
                 Origin::Literal(address) => {
-                    let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
+                    let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, clock::now());
                     domain.take_address(&mut ctx, source, address);
                     watched.asks.insert(source, None);
                     taken = true;
@@ -309,33 +345,97 @@ impl<'t> Worker<'t> {
                 continue;
             };
             let services = query.services;
-            let lookup = async move {
+            let families = match self.slow.get(&id) {
+                None => Families::Both,
+                // The other one is still being asked.
+                Some(family) => Families::Only(family.other()),
+            };
+            self.start(id, (services, false), async move {
                 #[cfg(debug_assertions)]
                 inject::panic_in_lookup(&query.name.text);
-                let DnsName { text, absolute } = &query.name;
+                let DnsName { text, absolute } = query.name;
                 if services {
-                    let lookup = resolver.srv(text, *absolute, in_force.as_deref()).await;
-                    (Answer::Service(lookup.answer), lookup.report)
-                } else {
-                    let lookup = resolver.host(text, *absolute, in_force.as_deref()).await;
-                    (Answer::Host(lookup.answer), lookup.report)
+                    let lookup = resolver.srv(&text, absolute, in_force.as_deref()).await;
+                    return Outcome {
+                        answer: Answer::Service(lookup.answer),
+                        report: lookup.report,
+                        slow: None,
+                        late: false,
+                    };
                 }
-            };
-            // A bug that ends one lookup is that lookup's failure.
-            self.in_flight.push(Box::pin(async move {
-                let outcome = AssertUnwindSafe(lookup).catch_unwind().await;
-                let outcome = outcome.unwrap_or_else(|panic| {
-                    log_panic("lookup", &*panic);
-                    (Answer::internal(services), Report::default())
+                let mut lookup = resolver.lookup_host(HostQuery {
+                    name: text,
+                    absolute,
+                    families,
+                    in_force,
                 });
-                (id, outcome)
-            }));
+                let first = lookup.next().await;
+                let slow = (!lookup.is_done()).then_some(lookup);
+                Outcome::host(first, slow, false)
+            });
+        }
+    }
+
+    /// Runs a lookup, of services or not, late or not. A bug that ends one lookup is that lookup's failure.
+    fn start(
+        &self,
+        id: QueryId,
+        (services, late): (bool, bool),
+        lookup: impl Future<Output = Outcome> + 'static,
+    ) {
+        self.in_flight.push(Box::pin(async move {
+            let outcome = AssertUnwindSafe(lookup).catch_unwind().await;
+            let outcome = outcome.unwrap_or_else(|panic| {
+                log_panic("lookup", &*panic);
+                Outcome {
+                    answer: Answer::internal(services),
+                    report: Report::default(),
+                    slow: None,
+                    late,
+                }
+            });
+            (id, outcome)
+        }));
+    }
+
+    /// Hands a slow family's answer to all that have the other one.
+    fn deliver_late(&mut self, id: QueryId, outcome: &Outcome) {
+        self.slow.remove(&id);
+        let Answer::Host(answer) = &outcome.answer else {
+            return;
+        };
+        for Subscriber(domain, source) in self.agenda.subscribers(id) {
+            let Some(warm) = self.warm.get(&domain.vcl().ptr) else {
+                continue;
+            };
+            catch_panic("update", (), || {
+                let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, clock::now());
+                let info = LookupInfo {
+                    at: clock::now(),
+                    jitter: 0.5,
+                    report: &outcome.report,
+                };
+                domain.take_host(&mut ctx, *source, answer, info);
+            });
         }
     }
 
     /// Hands an answer to all that wait for it.
-    fn deliver(&mut self, id: QueryId, (answer, report): &Outcome) {
+    fn deliver(&mut self, id: QueryId, mut outcome: Outcome) {
+        if outcome.late {
+            return self.deliver_late(id, &outcome);
+        }
         let now = Instant::now();
+        if let Some(mut slow) = outcome.slow.take() {
+            if let Answer::Host(PerFamily { v4, .. }) = &outcome.answer {
+                let family = if v4.is_some() { Family::V6 } else { Family::V4 };
+                self.slow.insert(id, family);
+            }
+            self.start(id, (false, true), async move {
+                Outcome::host(slow.next().await, None, true)
+            });
+        }
+        let Outcome { answer, report, .. } = &outcome;
         let Some((asked, subscribers)) = self.agenda.take_subscribers(id, now) else {
             return;
         };
@@ -356,7 +456,7 @@ impl<'t> Worker<'t> {
                 asks_others: false,
             };
             let next = catch_panic("update", failed, || {
-                let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, clock::now());
+                let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, clock::now());
                 let info = LookupInfo {
                     at,
                     jitter: fastrand::f64(),
@@ -386,13 +486,13 @@ impl<'t> Worker<'t> {
     fn housekeeping(&mut self) {
         let now = clock::now();
         for warm in self.warm.values_mut() {
-            warm.vcl.graveyard.clear();
+            warm.vcl.release_queue.clear();
             for (_, mut watched) in warm.watched.extract_if(|_, watched| watched.expire(now)) {
                 watched.stop(&mut self.agenda, &HashSet::new());
             }
             for watched in warm.watched.values() {
                 if watched.domain.must_retry(now) {
-                    let mut ctx = OffTask::new(warm.vcl.ptr, &warm.guard, now);
+                    let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, now);
                     watched.domain.retry(&mut ctx);
                 }
             }

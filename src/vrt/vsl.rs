@@ -7,7 +7,7 @@ use super::sys;
 
 /// The log tags that the module writes under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tag {
+pub(crate) enum VslTag {
     /// What happened: `VCL_Log`.
     Log,
     /// What failed: `Error`.
@@ -18,13 +18,13 @@ pub(crate) enum Tag {
     Timestamp,
 }
 
-impl Tag {
+impl VslTag {
     fn raw(self) -> sys::VSL_tag_e::Type {
         match self {
-            Tag::Log => sys::VSL_tag_e::SLT_VCL_Log,
-            Tag::Error => sys::VSL_tag_e::SLT_Error,
-            Tag::Debug => sys::VSL_tag_e::SLT_Debug,
-            Tag::Timestamp => sys::VSL_tag_e::SLT_Timestamp,
+            VslTag::Log => sys::VSL_tag_e::SLT_VCL_Log,
+            VslTag::Error => sys::VSL_tag_e::SLT_Error,
+            VslTag::Debug => sys::VSL_tag_e::SLT_Debug,
+            VslTag::Timestamp => sys::VSL_tag_e::SLT_Timestamp,
         }
     }
 }
@@ -40,7 +40,7 @@ fn printable(text: &str) -> CString {
 }
 
 /// Writes a line that belongs to no transaction. May be called on any thread.
-pub(crate) fn line(tag: Tag, text: &str) {
+pub(crate) fn vsl(tag: VslTag, text: &str) {
     let text = printable(text);
     // SAFETY: VSL may be called on any thread; format and argument are C
     // strings that outlive the call, and the format takes one string.
@@ -56,16 +56,16 @@ pub(crate) fn line(tag: Tag, text: &str) {
 
 /// Writes a line into the transaction of a task; without a task (the CLI) a
 /// line that belongs to none.
-pub(crate) fn task_line(ctx: Ctx<'_>, tag: Tag, text: &str) {
-    let vsl = ctx.raw().vsl;
-    if vsl.is_null() || !ctx.in_task() {
-        line(tag, text);
+pub(crate) fn vsl_task(ctx: Ctx<'_>, tag: VslTag, text: &str) {
+    let buffer = ctx.raw().vsl;
+    if buffer.is_null() || !ctx.in_task() {
+        vsl(tag, text);
         return;
     }
     let text = printable(text);
     // SAFETY: the task's log buffer belongs to the thread that runs the task,
     // which is this one; the format takes one string, and both outlive the call.
     unsafe {
-        sys::VSLb(vsl, tag.raw(), c"%s".as_ptr(), text.as_ptr());
+        sys::VSLb(buffer, tag.raw(), c"%s".as_ptr(), text.as_ptr());
     }
 }

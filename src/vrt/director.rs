@@ -5,11 +5,11 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::backend::Leaf;
 use super::boundary::catch_panic;
 use super::ctx::Ctx;
-use super::leaf::Leaf;
 use super::sys;
-use super::vsb::Out;
+use super::vsb::Vsb;
 
 /// The one flavour that `backend.list` calls "dynamic".
 const NAME_TYPE: &CStr = c"dynamic";
@@ -18,24 +18,24 @@ const SERVICE_TYPE: &CStr = c"dynamic-service";
 
 /// A choice that stays valid for the rest of the task in which it was made:
 /// the leaf is pinned in the task, or the choice fell outside any task.
-pub(crate) struct Chosen(sys::VCL_BACKEND);
+pub(crate) struct BackendRef(sys::VCL_BACKEND);
 
-impl Chosen {
+impl BackendRef {
     /// A leaf of a snapshot that the task keeps.
     pub(crate) fn kept(leaf: &Leaf) -> Self {
-        Chosen(leaf.as_ptr())
+        BackendRef(leaf.as_ptr())
     }
 
     /// A leaf for a call that belongs to no task: the VCL's events and the
     /// resolver thread, which nothing runs beside.
     pub(crate) fn outside_task(leaf: &Leaf) -> Self {
-        Chosen(leaf.as_ptr())
+        BackendRef(leaf.as_ptr())
     }
 
     /// A name, to be resolved later. The task holds it, or the VCL is not
     /// warm and no name goes away.
-    pub(crate) fn director(registration: &Registration) -> Self {
-        Chosen(registration.as_ptr())
+    pub(crate) fn director(handle: &DirectorHandle) -> Self {
+        BackendRef(handle.as_ptr())
     }
 
     /// What VCL or the engine gets.
@@ -48,21 +48,21 @@ impl Chosen {
 /// with the CLI's context too.
 pub(crate) trait Director: Send + Sync + 'static {
     /// The leaf for this request.
-    fn resolve(&self, ctx: Ctx<'_>) -> Option<Chosen>;
+    fn resolve(&self, ctx: Ctx<'_>) -> Option<BackendRef>;
     /// Whether any leaf is healthy, and when that last changed.
     fn healthy(&self, ctx: Ctx<'_>) -> (bool, f64);
     /// One of `backend.list`'s four forms.
-    fn list(&self, ctx: Ctx<'_>, out: &mut Out<'_>, detail: bool, json: bool);
+    fn list(&self, ctx: Ctx<'_>, out: &mut Vsb<'_>, detail: bool, json: bool);
     /// The VCL became warm, or cold. The engine may hold its VCL lock.
     fn temperature(&self, warm: bool);
-    /// The VCL is discarded: gives the registration back, if nobody has yet.
+    /// The VCL is discarded: gives the handle back, if nobody has yet.
     /// Without locks, on the CLI thread.
     fn discard(&self);
 }
 
 /// The engine's director, by its own pointer; the module's reference to it.
 #[derive(Debug, Default)]
-pub(crate) struct Registration(AtomicPtr<sys::director>);
+pub(crate) struct DirectorHandle(AtomicPtr<sys::director>);
 
 /// The concrete type behind the engine's `priv` pointer.
 type Private<D> = Arc<D>;
@@ -109,7 +109,7 @@ impl<D: Director> Table for D {
     }
 }
 
-impl Registration {
+impl DirectorHandle {
     /// Registers `director` under a name. `None` when the VCL is leaving.
     ///
     /// In `vcl_init` or in a task of a warm VCL. May wait for the VCL lock.
@@ -138,7 +138,7 @@ impl Registration {
             drop(unsafe { Private::from_raw(private) });
             return None;
         }
-        Some(Registration(AtomicPtr::new(raw.cast_mut())))
+        Some(DirectorHandle(AtomicPtr::new(raw.cast_mut())))
     }
 
     pub(super) fn as_ptr(&self) -> sys::VCL_BACKEND {
@@ -189,7 +189,7 @@ impl Registration {
 /// The director behind the engine's pointer.
 ///
 /// # Safety
-/// `raw` is a director that [`Registration::add`] made for this `D`, and that
+/// `raw` is a director that [`DirectorHandle::add`] made for this `D`, and that
 /// the engine keeps for the duration of the callback.
 unsafe fn of<'d, D: Director>(raw: sys::VCL_BACKEND) -> Option<&'d D> {
     // SAFETY: the caller's contract; `priv` is the strong reference that `add`
@@ -208,7 +208,9 @@ unsafe extern "C" fn resolve<D: Director>(
         else {
             return ptr::null();
         };
-        director.resolve(ctx).map_or(ptr::null(), Chosen::into_ptr)
+        director
+            .resolve(ctx)
+            .map_or(ptr::null(), BackendRef::into_ptr)
     })
 }
 
@@ -243,7 +245,7 @@ unsafe extern "C" fn list<D: Director>(
         // SAFETY: as in `resolve`; the buffer is the engine's for this call.
         let (Some(ctx), Some(director), Some(mut out)) =
             (unsafe { Ctx::new(ctx) }, unsafe { of::<D>(raw) }, unsafe {
-                Out::new(out)
+                Vsb::new(out)
             })
         else {
             return;

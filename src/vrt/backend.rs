@@ -9,29 +9,29 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crossbeam_queue::SegQueue;
 
 use super::acl::Probe;
-use super::address::Suckaddr;
-use super::arena::Arena;
+use super::background::BackgroundCtx;
+use super::clusters::CounterClusters;
 use super::ctx::Ctx;
-use super::log;
-use super::offtask::OffTask;
+use super::suckaddr::Suckaddr;
 use super::sys;
+use super::vsl;
 
 /// A reference to one of the engine's directors or backends, owned by the
 /// module: as long as it is held, the engine does not free it.
 #[derive(Debug)]
-pub(super) struct Owned(NonNull<sys::director>);
+pub(super) struct OwnedDirector(NonNull<sys::director>);
 
 // SAFETY: the engine guards its directors' reference counts with locks of its
 // own; references may be taken and given back on any thread.
-unsafe impl Send for Owned {}
+unsafe impl Send for OwnedDirector {}
 // SAFETY: as above; a shared reference only reads.
-unsafe impl Sync for Owned {}
+unsafe impl Sync for OwnedDirector {}
 
-impl Owned {
+impl OwnedDirector {
     /// # Safety
     /// `raw` carries a reference that nobody else gives back.
     pub(super) unsafe fn new(raw: sys::VCL_BACKEND) -> Option<Self> {
-        NonNull::new(raw.cast_mut()).map(Owned)
+        NonNull::new(raw.cast_mut()).map(OwnedDirector)
     }
 
     pub(super) fn as_ptr(&self) -> sys::VCL_BACKEND {
@@ -45,9 +45,9 @@ impl Owned {
 /// Giving back may take the engine's VCL lock, which the thread that drops the
 /// last user may hold already (`backend.list` does), so a drop only buries.
 #[derive(Debug, Default)]
-pub(crate) struct Graveyard(SegQueue<Owned>);
+pub(crate) struct ReleaseQueue(SegQueue<OwnedDirector>);
 
-impl Graveyard {
+impl ReleaseQueue {
     /// Gives the dead back to the engine. On the resolver thread, or on the
     /// CLI thread in an event, never inside a director's callback.
     pub(crate) fn clear(&self) -> usize {
@@ -169,9 +169,9 @@ impl Via {
         if resolved.is_null() {
             return Err("via: the director has no backend at VCL load, must be a backend".into());
         }
-        log::task_line(
+        vsl::vsl_task(
             ctx,
-            log::Tag::Error,
+            vsl::VslTag::Error,
             &format!(
                 "vmod-dynamic {} {name} - via: a director of type {} is resolved once, at VCL load",
                 ctx.vcl_name(),
@@ -206,10 +206,10 @@ impl Drop for Via {
 /// One endpoint's backend in the engine.
 #[derive(Debug)]
 pub(crate) struct Leaf {
-    /// Always there until drop moves it to the graveyard.
-    backend: Option<Owned>,
+    /// Always there until drop moves it to the release queue.
+    backend: Option<OwnedDirector>,
     name: String,
-    graveyard: Arc<Graveyard>,
+    release_queue: Arc<ReleaseQueue>,
     /// Backend tasks that chose it last, where choices go by load.
     chosen: AtomicU32,
 }
@@ -240,10 +240,10 @@ impl Leaf {
     /// # Errors
     /// When the VCL is leaving, or the engine refuses.
     pub(crate) fn new(
-        ctx: &mut OffTask<'_>,
+        ctx: &mut BackgroundCtx<'_>,
         plan: &LeafPlan<'_>,
-        arena: &mut Arena,
-        graveyard: &Arc<Graveyard>,
+        clusters: &mut CounterClusters,
+        release_queue: &Arc<ReleaseQueue>,
     ) -> Result<Leaf, LeafError> {
         let sockaddr = Suckaddr::new(plan.address, plan.port).ok_or_else(|| {
             LeafError::Refused("the engine's address structure is unknown".into())
@@ -277,7 +277,7 @@ impl Leaf {
             // Released: the director is gone, and nothing may go around it.
             return Err(LeafError::Leaving);
         }
-        let cluster = arena.room_for_leaf(ctx);
+        let cluster = clusters.cluster_for_leaf(ctx);
         // SAFETY: the description and all that it points to outlive the call,
         // in which the engine copies them; the probe, the via and the VCL are
         // kept by the guard behind `ctx`. A null result means that the VCL is
@@ -285,13 +285,13 @@ impl Leaf {
         let backend = unsafe {
             let raw =
                 sys::VRT_new_backend_clustered(ctx.as_ptr(), cluster, &raw const description, via);
-            Owned::new(raw)
+            OwnedDirector::new(raw)
         };
         match backend {
             Some(backend) => Ok(Leaf {
                 backend: Some(backend),
                 name: plan.name.to_string_lossy().into_owned(),
-                graveyard: Arc::clone(graveyard),
+                release_queue: Arc::clone(release_queue),
                 chosen: AtomicU32::new(0),
             }),
             None => Err(ctx
@@ -306,7 +306,9 @@ impl Leaf {
     }
 
     pub(super) fn as_ptr(&self) -> sys::VCL_BACKEND {
-        self.backend.as_ref().map_or(ptr::null(), Owned::as_ptr)
+        self.backend
+            .as_ref()
+            .map_or(ptr::null(), OwnedDirector::as_ptr)
     }
 
     /// What tells this leaf from all others that live.
@@ -344,7 +346,7 @@ impl Leaf {
     }
 
     /// Connections in use, from connect to the end of the transaction.
-    fn connections(&self) -> u32 {
+    pub(crate) fn connections(&self) -> u32 {
         // SAFETY: the reference keeps the director, whose private part is the
         // engine's backend (it was made by VRT_new_backend); the counter is
         // one aligned word that the engine changes under its own lock, so a
@@ -365,7 +367,7 @@ impl Leaf {
 impl Drop for Leaf {
     fn drop(&mut self) {
         if let Some(backend) = self.backend.take() {
-            self.graveyard.0.push(backend);
+            self.release_queue.0.push(backend);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use super::sys;
-use super::vcl::{Guard, VclPtr};
+use super::vcl::{VclPtr, VclRef};
 
 /// The engine's private per-worker state, of which a failing call sets one
 /// word; larger than any engine's.
@@ -14,15 +14,15 @@ struct Vpi([u64; 16]);
 
 /// What the engine needs of a context where there is no task: the VCL, the
 /// time, and a place for the text of an error.
-pub(crate) struct OffTask<'g> {
+pub(crate) struct BackgroundCtx<'g> {
     raw: sys::vrt_ctx,
     vpi: Box<Vpi>,
-    guard: PhantomData<&'g Guard>,
+    guard: PhantomData<&'g VclRef>,
 }
 
-impl<'g> OffTask<'g> {
+impl<'g> BackgroundCtx<'g> {
     /// A context for a VCL that `_guard` keeps from going away.
-    pub(crate) fn new(vcl: VclPtr, _guard: &'g Guard, now: f64) -> Self {
+    pub(crate) fn new(vcl: VclPtr, _guard: &'g VclRef, now: f64) -> Self {
         let mut vpi = Box::new(Vpi([0; 16]));
         // SAFETY: allocates a growing text buffer, freed in drop.
         let msg = unsafe { sys::VSB_new_auto() };
@@ -34,7 +34,7 @@ impl<'g> OffTask<'g> {
             now,
             ..Default::default()
         };
-        OffTask {
+        BackgroundCtx {
             raw,
             vpi,
             guard: PhantomData,
@@ -72,7 +72,7 @@ impl<'g> OffTask<'g> {
     }
 }
 
-impl Drop for OffTask<'_> {
+impl Drop for BackgroundCtx<'_> {
     fn drop(&mut self) {
         // SAFETY: made in `new`, freed once.
         unsafe { sys::VSB_destroy(&raw mut self.raw.msg) };

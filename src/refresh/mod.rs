@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::director::Director;
 use crate::domain::Domain;
 use crate::vcl::Vcl;
-use crate::vrt::{Guard, VclPtr, catch_panic};
+use crate::vrt::{VclPtr, VclRef, catch_panic};
 use worker::{Warm, Worker};
 
 /// How long the thread rests after a panic, so that one that comes back at
@@ -29,7 +29,7 @@ const AFTER_PANIC: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) enum Command {
     /// A VCL became warm. The reference keeps it until the thread has let go.
-    Warm(Arc<Vcl>, Guard),
+    Warm(Arc<Vcl>, VclRef),
     /// A VCL cools: forget its domains and release its reference.
     Cold(VclPtr),
     /// Resolve this domain of that director from now on.
