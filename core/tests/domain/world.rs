@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use dynamic_core::answer::{Addresses, Failure, Family, HostAnswer, SrvAnswer, SrvRecord};
 use dynamic_core::domain::{
-    AddressRules, Answered, Backend, DomainState, EndpointKey, Learned, Progress, UpdateRules,
+    AddressRules, Answered, Backend, DomainState, EndpointKey, Learned, Moment, Progress,
+    UpdateRules,
 };
 use dynamic_core::name::{self, DnsName};
-use dynamic_core::schedule::{Timing, TtlFrom};
+use dynamic_core::schedule::{PerFamily, Timing, TtlFrom};
 use dynamic_core::targets::{Filter, Origin, SourceId, Target};
 
 /// An ACL that matches these addresses.
@@ -136,6 +137,14 @@ impl World {
         self.answer_for(source, answer, &[])
     }
 
+    /// Now, in the middle of the spread of refreshes.
+    fn moment(&self) -> Moment {
+        Moment {
+            now: self.now,
+            jitter: 0.5,
+        }
+    }
+
     pub(crate) fn answer_for(
         &mut self,
         source: SourceId,
@@ -143,9 +152,14 @@ impl World {
         dropped: &[IpAddr],
     ) -> Learned {
         let settings = self.settings;
+        let both = PerFamily {
+            v4: Some(answer.v4.clone()),
+            v6: Some(answer.v6.clone()),
+        };
+        let moment = self.moment();
         let learned = self
             .state
-            .on_addresses(source, answer, dropped, &settings, 0.5, why);
+            .on_addresses(moment, source, &both, dropped, &settings, why);
         self.take(learned)
     }
 
@@ -169,7 +183,8 @@ impl World {
 
     pub(crate) fn service_answer(&mut self, answer: &Result<SrvAnswer, Failure>) -> Learned {
         let settings = self.settings;
-        let learned = self.state.on_services(answer, &settings, 0.5, why);
+        let moment = self.moment();
+        let learned = self.state.on_services(moment, answer, &settings, why);
         self.take(learned)
     }
 
