@@ -8,9 +8,10 @@
 # serve while it is healthy. While both of a pair are down, its clients get a 503 until they
 # have waited 5 seconds; from then on the other pair serves them.
 #
-# Change: the names, the port, the assignment (3 of 4 clients to the first pair: "0-191" and
-# "192-255"), and what a client's key is. A key should not be of the client's free choice where
-# that would let it choose its server.
+# Change: the names, the port, the shares (3 of 4 clients to the first pair: "75%" and "25%"), and
+# what a client's key is. Only its first 16 octets count, so a key should not begin like all others:
+# leave out a common prefix, such as "Bearer ". A key should not be of the client's free choice
+# where that would let it choose its server.
 
 vcl 4.1;
 
@@ -29,7 +30,8 @@ probe up {
 }
 
 sub vcl_init {
-	new halves = dynamic.buckets(service_delay = 5s);
+	# Clients send a new id with each request, if any: their waiting time is tracked by the key.
+	new halves = dynamic.buckets(service_delay = 5s, track_keys = true);
 	halves.assign("one.example.com", "0-127");
 	halves.assign("one-backup.example.com", "0-127");
 	halves.assign("two.example.com", "128-255");
@@ -44,8 +46,18 @@ sub vcl_init {
 }
 
 sub vcl_recv {
-	# The transaction tells attempts of one client apart, so that its waiting time is known.
-	set req.backend_hint = pairs.backend(key = req.http.X-Client-Id,
-	    transaction = req.http.X-Request-Id);
+	# The random id that the application gives a browser, else that of an API's client.
+	unset req.http.X-Client;
+	if (req.http.Cookie ~ "(^|; *)uid=") {
+		set req.http.X-Client = regsub(req.http.Cookie, "^(.*; *)?uid=([^;]*).*$", "\2");
+	} else if (req.http.Authorization ~ "^Bearer .") {
+		# The end of a token is its signature.
+		set req.http.X-Client = regsub(req.http.Authorization, "^.*(.{16})$", "\1");
+	}
+	set req.backend_hint = pairs.backend(key = req.http.X-Client);
 	return (pass);
+}
+
+sub vcl_backend_fetch {
+	unset bereq.http.X-Client;
 }

@@ -1,13 +1,15 @@
 //! The `buckets` object: hash buckets that cooperating servers agree on.
 
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use dynamic_core::buckets::{Buckets, Client, hash_or};
+use dynamic_core::buckets::{Buckets, Client, bucket_or};
+use dynamic_core::name::Excerpt;
 
 use crate::sync::lock;
-use crate::vrt::{BlobObject, Ctx};
+use crate::vrt::{BlobObject, Ctx, VslTag, vsl_task};
 
 /// `new b = dynamic.buckets(...)`.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(crate) struct BucketsObject {
     building: Mutex<Option<Buckets>>,
     /// From the first request on: read without a lock.
     built: OnceLock<Buckets>,
+    /// Whether it was said that a server is unknown.
+    unknown_noted: AtomicBool,
 }
 
 impl BlobObject for BucketsObject {
@@ -30,18 +34,26 @@ pub(crate) fn since_epoch(ctx: Ctx<'_>) -> Duration {
 }
 
 impl BucketsObject {
-    /// Checks the argument. In `vcl_init`.
+    /// Checks the arguments. In `vcl_init`.
     ///
     /// # Errors
     /// The argument that cannot be accepted, its value and what can.
-    pub(crate) fn new(name: &str, service_delay: f64) -> Result<Arc<Self>, String> {
+    pub(crate) fn new(
+        name: &str,
+        service_delay: f64,
+        track_keys: bool,
+    ) -> Result<Arc<Self>, String> {
         let mut seed = [0; 16];
         getrandom::fill(&mut seed).map_err(|e| format!("no random numbers: {e}"))?;
-        let buckets = Buckets::new(service_delay, seed).map_err(|e| e.to_string())?;
+        let buckets = Buckets::new(service_delay, seed)
+            .map_err(|e| e.to_string())?
+            .track_keys(track_keys)
+            .map_err(|e| e.to_string())?;
         Ok(Arc::new(BucketsObject {
             name: name.to_owned(),
             building: Mutex::new(Some(buckets)),
             built: OnceLock::new(),
+            unknown_noted: AtomicBool::new(false),
         }))
     }
 
@@ -112,12 +124,28 @@ impl BucketsObject {
 
     /// `.hash()`: the bucket of a key.
     pub(crate) fn hash(key: &[u8], otherwise: &[u8]) -> i64 {
-        hash_or(key, otherwise).into()
+        bucket_or(key, otherwise).into()
     }
 
-    /// `.serves()`: whether a server of the group serves a client.
+    /// `.serves()`: whether a server of the group serves a client. That a
+    /// server is unknown is said once: its name may come from a client.
     pub(crate) fn serves(&self, ctx: Ctx<'_>, server: &str, client: &Client<'_>) -> bool {
-        self.read(ctx, |b| b.serves(server, client, since_epoch(ctx)))
-            .unwrap_or(false)
+        let answer = self.read(ctx, |b| b.serves(server, client, since_epoch(ctx)));
+        match answer {
+            Some(Ok(is_served)) => is_served,
+            Some(Err(_)) => {
+                if !self.unknown_noted.swap(true, Ordering::Relaxed) {
+                    let line = format!(
+                        "vmod-dynamic {} {} - serves: server {} has no buckets, so it serves nobody",
+                        ctx.vcl_name(),
+                        self.name,
+                        Excerpt::new(server.as_bytes())
+                    );
+                    vsl_task(ctx, VslTag::Error, &line);
+                }
+                false
+            }
+            None => false,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The `session` object: keys that bind a client to its backend.
 
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -25,8 +26,14 @@ const MAX_KEY_FILE: u64 = 1 << 20;
 pub(crate) struct SessionObject {
     name: String,
     session: Session,
+    /// The name of the VCL.
+    vcl: String,
     /// The request header with the key.
     header: HeaderName,
+    /// `Set-Cookie`
+    set_cookie: HeaderName,
+    /// Whether it was said that a backend sets the session's cookie itself.
+    contested: AtomicBool,
 }
 
 impl BlobObject for SessionObject {
@@ -93,11 +100,14 @@ impl SessionObject {
         let session = Session::new(settings, || {
             ring.unwrap_or_else(|| Arc::new(KeyRing::of(&Zeroizing::default())))
         });
-        let header = HeaderName::new(session.request_header()).ok_or("name: too long")?;
+        let header = |name| HeaderName::new(name).ok_or("name: too long");
         Ok(Arc::new(SessionObject {
             name: vcl_name.to_owned(),
+            vcl: ctx.vcl_name(),
+            header: header(session.request_header())?,
+            set_cookie: header("Set-Cookie")?,
             session,
-            header,
+            contested: AtomicBool::new(false),
         }))
     }
 
@@ -134,18 +144,18 @@ impl SessionObject {
         let Some(outcome) = task.session_outcome(self.identity()) else {
             return;
         };
-        if !outcome.status.sends_key() || outcome.sent {
+        if outcome.sent {
+            return;
+        }
+        self.warn_of_other_cookie(ctx);
+        if !outcome.status.sends_key() {
             return;
         }
         // First of all: whatever happens below, the response is this client's.
         ctx.make_uncacheable();
         let mut nonce = [0; NONCE_LENGTH];
         if getrandom::fill(&mut nonce).is_err() {
-            vsl_task(
-                ctx,
-                VslTag::Error,
-                &format!("vmod-dynamic {} no random numbers: no key sent", self.name),
-            );
+            self.log(ctx, "no random numbers: no key sent");
             return;
         }
         let key = outcome
@@ -153,14 +163,7 @@ impl SessionObject {
             .as_ref()
             .and_then(|(affinity, endpoint)| affinity.key_of_endpoint(*endpoint, &nonce));
         let Some(key) = key else {
-            vsl_task(
-                ctx,
-                VslTag::Error,
-                &format!(
-                    "vmod-dynamic {} backend without a key: none sent",
-                    self.name
-                ),
-            );
+            self.log(ctx, "backend without a key: none sent");
             return;
         };
         let now = Duration::try_from_secs_f64(ctx.now()).unwrap_or_default();
@@ -173,11 +176,30 @@ impl SessionObject {
             };
             task.set_session_outcome(self.identity(), outcome);
         } else {
-            vsl_task(
+            self.log(ctx, "out of workspace: no key sent");
+        }
+    }
+
+    /// Says once that a backend sets the session's cookie itself, which takes
+    /// the key away from its clients.
+    fn warn_of_other_cookie(&self, ctx: Ctx<'_>) {
+        if self.contested.load(Ordering::Relaxed) {
+            return;
+        }
+        let set = ctx
+            .response_headers(&self.set_cookie)
+            .any(|line| self.session.is_set_by(line));
+        if set && !self.contested.swap(true, Ordering::Relaxed) {
+            let cookie = self.session.settings().name();
+            self.log(
                 ctx,
-                VslTag::Error,
-                &format!("vmod-dynamic {} out of workspace: no key sent", self.name),
+                &format!("the backend sets the cookie \"{cookie}\" itself: clients lose their key"),
             );
         }
+    }
+
+    fn log(&self, ctx: Ctx<'_>, event: &str) {
+        let line = format!("vmod-dynamic {} {} - {event}", self.vcl, self.name);
+        vsl_task(ctx, VslTag::Error, &line);
     }
 }

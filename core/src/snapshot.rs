@@ -54,14 +54,17 @@ pub struct ChoiceRules<'r> {
 pub trait RequestView {
     /// The instance that it names.
     fn pin(&self) -> Option<&[u8]>;
-    /// The session key that its client sent.
-    fn session_key(&self) -> Found<'_>;
+    /// The session keys that its client sent.
+    fn session_keys(&self) -> Found<impl Iterator<Item = &[u8]>>;
     /// Its key, for hash and buckets; an empty one is none.
     fn key(&self) -> Option<&[u8]>;
     /// For how many seconds it has waited, as the client says.
     fn elapsed(&self) -> f64;
     /// Names its client's attempt to be served; may be empty.
     fn transaction(&self) -> &[u8];
+    /// Whether probes tell the health of endpoints: without them, all count as
+    /// healthy.
+    fn health_is_known(&self) -> bool;
     /// Whether an earlier attempt of its task has chosen an endpoint.
     fn is_retry(&self) -> bool;
     /// The time, in seconds since the epoch.
@@ -271,8 +274,9 @@ impl<L, R: RequestView, S: EndpointState> Choosing<'_, L, R, S> {
         else {
             return self.balance();
         };
-        let key = affinity.table.read(self.request.session_key());
-        let state = key.state(|group| self.condition(affinity.table.members(group)));
+        let (key, state) = affinity.table.read(self.request.session_keys(), |group| {
+            self.condition(affinity.table.members(group))
+        });
         let Decision { action, status } = decide(state, policy);
         let outcome = match (action, key) {
             (Action::Refuse, _) => Outcome::of(Err(Refusal::Session(status))),
@@ -318,15 +322,9 @@ impl<L, R: RequestView, S: EndpointState> Choosing<'_, L, R, S> {
 
     /// By the hash bucket of the key (RFC 3074).
     fn by_bucket(&self, key: &[u8], owners: &Owners, buckets: &Buckets) -> Outcome {
-        let bucket = buckets::hash(key);
+        let bucket = buckets::bucket(key);
         let members = owners.table.owners(bucket);
-        let state = if members.is_empty() {
-            OwnersState::None
-        } else if members.iter().any(|i| self.state.healthy(*i)) {
-            OwnersState::Healthy
-        } else {
-            OwnersState::Down
-        };
+        let state = self.owners_state(members);
         let client = Client {
             key,
             elapsed: self.request.elapsed(),
@@ -342,6 +340,13 @@ impl<L, R: RequestView, S: EndpointState> Choosing<'_, L, R, S> {
                     .map(|cell| cell.get_or_init(|| self.snapshot.subset(members)));
                 self.within(selector)
             }
+            Service::TakenOver if state == OwnersState::Unknown => self
+                .snapshot
+                .selector
+                .choose_where(self.rules.rules, self.state, &self.ask(None), |i| {
+                    members.binary_search(&i).is_err()
+                })
+                .ok_or(Refusal::Empty),
             Service::Anyone | Service::TakenOver => self.by_rules(None),
             Service::Delayed => Err(Refusal::Delayed),
         };
@@ -349,6 +354,29 @@ impl<L, R: RequestView, S: EndpointState> Choosing<'_, L, R, S> {
             choice,
             session: None,
             service: Some(service),
+        }
+    }
+
+    /// How the owners of a bucket are.
+    fn owners_state(&self, members: &[usize]) -> OwnersState {
+        let healthy = |i: usize| self.state.healthy(i);
+        if members.is_empty() {
+            return OwnersState::None;
+        }
+        if !members.iter().any(|i| healthy(*i)) {
+            return OwnersState::Down;
+        }
+        let untried = |i: usize| healthy(i) && !self.state.tried(i);
+        let is_spent = self.request.is_retry() && !members.iter().any(|i| untried(*i));
+        if !is_spent && self.request.health_is_known() {
+            return OwnersState::Healthy;
+        }
+        let other = (0..self.snapshot.backends.len())
+            .any(|i| untried(i) && members.binary_search(&i).is_err());
+        match (other, is_spent) {
+            (true, true) => OwnersState::Tried,
+            (true, false) => OwnersState::Unknown,
+            (false, _) => OwnersState::Healthy,
         }
     }
 

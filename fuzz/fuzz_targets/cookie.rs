@@ -5,7 +5,7 @@
 use std::sync::{Arc, LazyLock};
 
 use dynamic_core::session::{
-    AffinityTable, Arguments, Found, Key, KeyRing, Policy, Session, Settings,
+    AffinityTable, Arguments, Condition, Found, Key, KeyRing, Policy, Session, Settings,
 };
 use libfuzzer_sys::fuzz_target;
 use zeroize::Zeroizing;
@@ -25,17 +25,24 @@ static SESSIONS: LazyLock<Vec<(Session, AffinityTable)>> = LazyLock::new(|| {
 
 fuzz_target!(|input: &[u8]| {
     for (session, table) in SESSIONS.iter() {
-        let found = session.find(input.split(|byte| *byte == b'\n'));
-        if let Found::One(value) = found {
-            assert!(value.len() <= input.len());
-            assert!(!session.settings().policy().is_cookie() || !value.contains(&b';'));
+        let find = || session.find(input.split(|byte| *byte == b'\n'));
+        let is_cookie = session.settings().policy().is_cookie();
+        let mut count = 0;
+        match find() {
+            Found::Cookies(values) | Found::Headers(values) => {
+                for value in values {
+                    assert!(!value.is_empty() && value.len() <= input.len());
+                    assert!(!is_cookie || !value.contains(&b';'));
+                    count += 1;
+                }
+            }
         }
-        match table.read(found) {
-            Key::Missing => assert_eq!(found, Found::Missing),
-            Key::Repeated => assert_eq!(found, Found::Repeated),
+        match table.read(find(), |_| Condition::Healthy).0 {
+            Key::Missing => assert_eq!(count, 0),
+            Key::Repeated => assert!(!is_cookie && count > 1),
             Key::Group(group) => assert_eq!(table.members(group).len(), 1),
             Key::Unknown => assert!(!session.settings().policy().is_sealed()),
-            Key::Bad => assert!(matches!(found, Found::One(_))),
+            Key::Bad => assert!(count > 0),
         }
     }
 });

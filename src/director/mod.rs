@@ -7,6 +7,7 @@ mod names;
 
 use std::ffi::CStr;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
 
 use dynamic_core::settings::Arguments;
@@ -38,6 +39,8 @@ pub(crate) struct Director {
     domains: Domains,
     /// Services that VCL lists.
     custom: Mutex<Vec<Arc<Domain>>>,
+    /// Whether it was said that a session by host is of no use to names.
+    host_affinity_noted: AtomicBool,
 }
 
 impl BlobObject for Director {
@@ -71,6 +74,7 @@ impl Director {
             services,
             domains,
             custom: Mutex::default(),
+            host_affinity_noted: AtomicBool::new(false),
         });
         lifetime::register(&director);
         Ok(director)

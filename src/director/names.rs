@@ -1,10 +1,12 @@
 //! How a director finds and makes names and services.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrayvec::ArrayVec;
 use dynamic_core::name::{self, DnsName, Host, Target as Parsed};
 use dynamic_core::port::{Port, port_in_force};
+use dynamic_core::session::AffinityTo;
 use dynamic_core::settings;
 
 use super::Director;
@@ -82,6 +84,7 @@ impl Director {
             }
             Ok(self.name_spec(&parsed, port, authority))
         });
+        self.note_host_affinity(ctx);
         self.resolve_or_create(ctx, task, spec, call)
     }
 
@@ -320,6 +323,24 @@ impl Director {
                 );
                 None
             }
+        }
+    }
+
+    /// Says once that all addresses of a name are one host, so that a session
+    /// by host binds clients to none of them.
+    fn note_host_affinity(&self, ctx: Ctx<'_>) {
+        let session = self.config.references.session.as_ref();
+        let Some(session) =
+            session.filter(|object| object.session().settings().affinity_to() == AffinityTo::Host)
+        else {
+            return;
+        };
+        if !self.host_affinity_noted.swap(true, Ordering::Relaxed) {
+            let event = format!(
+                "session {}: affinity_to = HOST binds clients to a name with all its addresses",
+                session.name()
+            );
+            self.log_error(ctx, "-", &event);
         }
     }
 

@@ -114,10 +114,13 @@ impl RequestView for View<'_> {
         self.call.pin
     }
 
-    fn session_key(&self) -> Found<'_> {
-        match &self.domain.config.references.session {
-            Some(object) => object.session().find(self.ctx.headers(object.header())),
-            None => Found::Missing,
+    fn session_keys(&self) -> Found<impl Iterator<Item = &[u8]>> {
+        let object = self.domain.config.references.session.as_ref();
+        let found = object.map(|object| object.session().find(self.ctx.headers(object.header())));
+        match found {
+            Some(Found::Headers(values)) => Found::Headers(Some(values).into_iter().flatten()),
+            Some(Found::Cookies(values)) => Found::Cookies(Some(values).into_iter().flatten()),
+            None => Found::Cookies(None.into_iter().flatten()),
         }
     }
 
@@ -135,6 +138,10 @@ impl RequestView for View<'_> {
 
     fn transaction(&self) -> &[u8] {
         self.call.transaction
+    }
+
+    fn health_is_known(&self) -> bool {
+        self.domain.config.references.probe.is_some()
     }
 
     fn is_retry(&self) -> bool {

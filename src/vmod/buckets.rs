@@ -25,11 +25,12 @@ pub(super) unsafe extern "C" fn init(
     place: *mut *mut Raw,
     vcl_name: *const c_char,
     service_delay: sys::VCL_DURATION,
+    track_keys: sys::VCL_BOOL,
 ) {
     // SAFETY: what the table promises.
     unsafe {
         create(ctx, place, vcl_name, |_, name| {
-            BucketsObject::new(name, service_delay)
+            BucketsObject::new(name, service_delay, track_keys != 0)
         });
     }
 }
@@ -121,12 +122,14 @@ pub(super) unsafe extern "C" fn serves(
     key: sys::VCL_STRING,
     elapsed: sys::VCL_DURATION,
     transaction: sys::VCL_STRING,
+    otherwise: sys::VCL_STRING,
 ) -> sys::VCL_BOOL {
     // SAFETY: what the table promises.
     unsafe {
         method::<BucketsObject, _>(ctx, buckets, "serves", 0, |ctx, buckets| {
+            let key = bytes(key).filter(|key| !key.is_empty());
             let client = Client {
-                key: bytes(key).unwrap_or_default(),
+                key: key.or(bytes(otherwise)).unwrap_or_default(),
                 elapsed,
                 transaction: bytes(transaction).unwrap_or_default(),
             };

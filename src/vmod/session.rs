@@ -50,6 +50,7 @@ pub(super) unsafe extern "C" fn init(
     same_site: sys::VCL_ENUM,
     secure_policy: sys::VCL_ENUM,
     key_file: sys::VCL_STRING,
+    partitioned: sys::VCL_BOOL,
 ) {
     // SAFETY: what the table promises: the call's context, the place of VCL's
     // pointer, and arguments that outlive the call.
@@ -78,6 +79,7 @@ pub(super) unsafe extern "C" fn init(
                     SecurePolicy::from_word,
                 )?,
                 key_file: key_file.as_deref(),
+                partitioned: partitioned != 0,
             };
             SessionObject::new(ctx, name, &arguments)
         });

@@ -106,6 +106,16 @@ impl<'c> Ctx<'c> {
             .into_iter()
             // SAFETY: a context's headers are null or valid for the call.
             .find_map(|http| unsafe { http.as_ref() });
+        Self::lines(http, name)
+    }
+
+    /// The values of all headers of one name, of the backend's response.
+    pub(crate) fn response_headers(self, name: &HeaderName) -> impl Iterator<Item = &'c [u8]> {
+        // SAFETY: a context's headers are null or valid for the call.
+        Self::lines(unsafe { self.raw.http_beresp.as_ref() }, name)
+    }
+
+    fn lines(http: Option<&'c sys::http>, name: &HeaderName) -> impl Iterator<Item = &'c [u8]> {
         let wanted = name.text();
         let lines: &'c [sys::txt] = match http {
             // SAFETY: the engine keeps `nhd` texts behind `hd`, of which the

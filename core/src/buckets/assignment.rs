@@ -7,6 +7,7 @@ use crate::instance::Instance;
 use crate::name::EndpointId;
 
 use super::set::{BitmapError, BucketSet, ListError};
+use super::share::{ShareError, Shares};
 
 /// Why buckets were not assigned. Nothing is changed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +29,16 @@ pub enum AssignError {
         text: String,
         /// What is wrong with it.
         error: ListError,
+    },
+    /// The share of the buckets is wrong.
+    #[error("share {text:?} of server {server}: {error}")]
+    Share {
+        /// The server.
+        server: Instance<'static>,
+        /// The share as given.
+        text: String,
+        /// What is wrong with it.
+        error: ShareError,
     },
     /// The bitmap is wrong.
     #[error("bitmap {text:?} of server {server}: {error}")]
@@ -67,6 +78,7 @@ pub struct Assignment {
     addresses: BTreeMap<IpAddr, usize>,
     endpoints: BTreeMap<EndpointId, usize>,
     hosts: BTreeMap<String, usize>,
+    shares: Shares,
 }
 
 impl Assignment {
@@ -76,13 +88,29 @@ impl Assignment {
         Self::default()
     }
 
-    /// Gives a server the buckets of a list such as `0,5,200-255`, beside
-    /// those that it has.
+    /// Gives a server the buckets of a list such as `0,5,200-255`, or those of
+    /// a share such as `50%`, beside those that it has. Shares take the buckets
+    /// in order, each from where the one before ended; lists do not matter to
+    /// them.
     ///
     /// # Errors
     /// [`AssignError`]
     pub fn assign(&mut self, server: &str, list: &str) -> Result<(), AssignError> {
         let server = read(server)?;
+        if list.trim_ascii_end().ends_with('%') {
+            return match self.shares.next(list) {
+                Ok((buckets, shares)) => {
+                    self.give(server, buckets)?;
+                    self.shares = shares;
+                    Ok(())
+                }
+                Err(error) => Err(AssignError::Share {
+                    server,
+                    text: list.to_owned(),
+                    error,
+                }),
+            };
+        }
         match BucketSet::parse_list(list) {
             Ok(buckets) => self.give(server, buckets),
             Err(error) => Err(AssignError::List {

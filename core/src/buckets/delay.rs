@@ -7,8 +7,13 @@ use std::time::Duration;
 pub enum Owners {
     /// There is none.
     None,
-    /// At least one is healthy.
+    /// At least one is known to be healthy.
     Healthy,
+    /// No probe asks for their health, and another endpoint could serve.
+    Unknown,
+    /// Earlier attempts of the task went to all that are healthy, and another
+    /// endpoint could serve.
+    Tried,
     /// There are some, and none is healthy.
     Down,
 }
@@ -16,25 +21,30 @@ pub enum Owners {
 /// Who serves a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// A healthy owner; the algorithm chooses among several.
+    /// An owner; the algorithm chooses among several.
     Owner,
     /// Whom the algorithm chooses, since the bucket has no owner.
     Anyone,
-    /// Whom the algorithm chooses, since the client has waited long enough.
+    /// Whom the algorithm chooses, since the client has waited long enough:
+    /// another than the owners, if one is healthy.
     TakenOver,
     /// Nobody yet: 503.
     Delayed,
 }
 
-/// Decides for a client that has waited so long. A delay of 0 is over at once.
+/// Decides for a client that has waited so long. A delay of 0 is over at once,
+/// except for owners of unknown health: these are tried first then.
 /// Allocates nothing.
 #[must_use]
 pub fn decide(owners: Owners, waited: Duration, service_delay: Duration) -> Service {
+    let is_over = waited >= service_delay;
+    let taken_over_or = |service| if is_over { Service::TakenOver } else { service };
     match owners {
-        Owners::Healthy => Service::Owner,
         Owners::None => Service::Anyone,
-        Owners::Down if waited >= service_delay => Service::TakenOver,
-        Owners::Down => Service::Delayed,
+        Owners::Down => taken_over_or(Service::Delayed),
+        Owners::Tried => taken_over_or(Service::Owner),
+        Owners::Unknown if !service_delay.is_zero() => taken_over_or(Service::Owner),
+        Owners::Unknown | Owners::Healthy => Service::Owner,
     }
 }
 
@@ -55,6 +65,13 @@ mod tests {
             (Owners::Down, 5, 5, Service::TakenOver),
             (Owners::Down, 6, 5, Service::TakenOver),
             (Owners::Down, 0, 0, Service::TakenOver),
+            (Owners::Unknown, 4, 5, Service::Owner),
+            (Owners::Unknown, 5, 5, Service::TakenOver),
+            (Owners::Unknown, 0, 0, Service::Owner),
+            (Owners::Unknown, 9, 0, Service::Owner),
+            (Owners::Tried, 4, 5, Service::Owner),
+            (Owners::Tried, 5, 5, Service::TakenOver),
+            (Owners::Tried, 0, 0, Service::TakenOver),
         ];
         for (owners, waited, delay, service) in cases {
             assert_eq!(

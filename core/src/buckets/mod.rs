@@ -11,6 +11,7 @@ pub mod delay;
 pub mod owners;
 pub mod pearson;
 pub mod set;
+pub mod share;
 pub mod waiting;
 
 use std::time::Duration;
@@ -18,7 +19,7 @@ use std::time::Duration;
 pub use assignment::{AssignError, Assignment, UnknownServer};
 pub use delay::{Owners, Service};
 pub use owners::OwnerTable;
-pub use pearson::{hash, hash_or};
+pub use pearson::{bucket, bucket_or, hash};
 pub use set::BucketSet;
 pub use waiting::FirstSeen;
 
@@ -42,11 +43,21 @@ pub struct Client<'a> {
     pub transaction: &'a [u8],
 }
 
+/// Clients are to be tracked, and never wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("track_keys with service_delay 0, accepted with it is a service_delay above 0")]
+pub struct TrackError;
+
+/// For how many service delays a waiting client is remembered that does not
+/// come again.
+pub const MEMORY: u32 = 10;
+
 /// One `buckets` object.
 #[derive(Debug)]
 pub struct Buckets {
     assignment: Assignment,
     service_delay: Duration,
+    track_keys: bool,
     first_seen: FirstSeen,
 }
 
@@ -57,14 +68,26 @@ impl Buckets {
     /// # Errors
     /// [`DelayError`] where the delay is negative or not finite.
     pub fn new(service_delay: f64, seed: [u8; 16]) -> Result<Self, DelayError> {
-        let delay = Duration::try_from_secs_f64(service_delay);
+        let delay = Duration::try_from_secs_f64(service_delay).map_err(|_| DelayError {
+            value: service_delay,
+        })?;
         Ok(Buckets {
             assignment: Assignment::new(),
-            service_delay: delay.map_err(|_| DelayError {
-                value: service_delay,
-            })?,
-            first_seen: FirstSeen::new(seed),
+            service_delay: delay,
+            track_keys: false,
+            first_seen: FirstSeen::new(seed, delay.saturating_mul(MEMORY)),
         })
+    }
+
+    /// Whether clients without a transaction are tracked by their key alone.
+    ///
+    /// # Errors
+    /// [`TrackError`] where there is no service delay.
+    pub fn track_keys(self, track_keys: bool) -> Result<Self, TrackError> {
+        if track_keys && self.service_delay.is_zero() {
+            return Err(TrackError);
+        }
+        Ok(Buckets { track_keys, ..self })
     }
 
     /// Which server owns which buckets.
@@ -94,12 +117,21 @@ impl Buckets {
     /// moment, the same for all calls. Allocates nothing.
     ///
     /// Only a client that has to wait is remembered: its time begins with the
-    /// first request that its owners could not serve.
+    /// first request that its owners could not serve, and ends when an owner
+    /// that is known to be healthy serves it, or when it does not come again
+    /// for [`MEMORY`] service delays.
     #[must_use]
     pub fn service(&self, owners: Owners, client: &Client<'_>, now: Duration) -> Service {
         let waited = match owners {
-            Owners::Down => self.waited(client, now),
-            Owners::None | Owners::Healthy => Duration::ZERO,
+            Owners::Down | Owners::Tried => self.waited(client, now),
+            Owners::Unknown => elapsed(client).unwrap_or_default(),
+            Owners::None => Duration::ZERO,
+            Owners::Healthy => {
+                if self.is_tracked(client) {
+                    self.first_seen.forget(client.key, client.transaction, now);
+                }
+                Duration::ZERO
+            }
         };
         delay::decide(owners, waited, self.service_delay)
     }
@@ -107,27 +139,43 @@ impl Buckets {
     /// Whether a server of a group serves a client: one of its own buckets
     /// always, and with a service delay also any other that has waited so
     /// long, since its owners then seem to be down. Without a service delay it
-    /// leaves other buckets alone. An unknown server serves nobody.
+    /// leaves other buckets alone.
     ///
     /// An empty key is in bucket 0. `now` is as for [`service`](Self::service).
     /// Allocates as [`Assignment::buckets`] does.
-    #[must_use]
-    pub fn serves(&self, server: &str, client: &Client<'_>, now: Duration) -> bool {
-        self.assignment.buckets(server).is_ok_and(|buckets| {
-            buckets.contains(hash(client.key))
-                || (!self.service_delay.is_zero() && self.waited(client, now) >= self.service_delay)
-        })
+    ///
+    /// # Errors
+    /// [`UnknownServer`], which serves nobody.
+    pub fn serves(
+        &self,
+        server: &str,
+        client: &Client<'_>,
+        now: Duration,
+    ) -> Result<bool, UnknownServer> {
+        let buckets = self.assignment.buckets(server)?;
+        Ok(buckets.contains(bucket(client.key))
+            || (!self.service_delay.is_zero() && self.waited(client, now) >= self.service_delay))
     }
 
-    /// What the client says, else what is remembered of its transaction, else
-    /// nothing.
+    /// What the client says, else what is remembered of it, else nothing.
     fn waited(&self, client: &Client<'_>, now: Duration) -> Duration {
-        if client.elapsed > 0.0 {
-            return Duration::try_from_secs_f64(client.elapsed).unwrap_or(Duration::MAX);
+        if let Some(elapsed) = elapsed(client) {
+            return elapsed;
         }
-        if client.transaction.is_empty() || self.service_delay.is_zero() {
+        if !self.is_tracked(client) {
             return Duration::ZERO;
         }
         self.first_seen.waited(client.key, client.transaction, now)
     }
+
+    fn is_tracked(&self, client: &Client<'_>) -> bool {
+        let named = !client.transaction.is_empty() || (self.track_keys && !client.key.is_empty());
+        named && !self.service_delay.is_zero()
+    }
+}
+
+/// For how long a client says that it has waited.
+fn elapsed(client: &Client<'_>) -> Option<Duration> {
+    (client.elapsed > 0.0)
+        .then(|| Duration::try_from_secs_f64(client.elapsed).unwrap_or(Duration::MAX))
 }

@@ -38,11 +38,51 @@ pub fn hash(key: &[u8]) -> u8 {
         .fold(length, |hash, byte| MIXING[usize::from(hash ^ byte)])
 }
 
+/// What a key written in hex begins with.
+const HEX: &[u8] = b"hex:";
+
+/// The bucket of a key as requests bring it. A text of VCL has no zero octets:
+/// `hex:` and pairs of hex digits, between which colons may stand, are the
+/// octets that they write; any other key is itself. Allocates nothing.
+#[must_use]
+pub fn bucket(key: &[u8]) -> u8 {
+    let mut octets = [0; KEY_LENGTH];
+    match key
+        .strip_prefix(HEX)
+        .and_then(|hex| decode(hex, &mut octets))
+    {
+        Some(length) => hash(octets.get(..length).unwrap_or(&octets)),
+        None => hash(key),
+    }
+}
+
 /// The bucket of `key`, or where it is empty, of `otherwise`: a client
 /// identifier, or else a hardware address. Allocates nothing.
 #[must_use]
-pub fn hash_or(key: &[u8], otherwise: &[u8]) -> u8 {
-    hash(if key.is_empty() { otherwise } else { key })
+pub fn bucket_or(key: &[u8], otherwise: &[u8]) -> u8 {
+    bucket(if key.is_empty() { otherwise } else { key })
+}
+
+/// The number of octets in a text of hex digits, which are at least one, and
+/// as many of them as there is room for.
+fn decode(hex: &[u8], octets: &mut [u8; KEY_LENGTH]) -> Option<usize> {
+    let mut rest = hex;
+    let mut length = 0;
+    loop {
+        let [high, low, after @ ..] = rest else {
+            return None;
+        };
+        let digit = |byte: u8| char::from(byte).to_digit(16).map(|d| d.to_le_bytes()[0]);
+        let octet = (digit(*high)? << 4) | digit(*low)?;
+        if let Some(place) = octets.get_mut(length) {
+            *place = octet;
+        }
+        length += 1;
+        if after.is_empty() {
+            return Some(length);
+        }
+        rest = after.strip_prefix(b":").unwrap_or(after);
+    }
 }
 
 #[cfg(test)]
@@ -98,8 +138,51 @@ mod tests {
 
     #[test]
     fn an_empty_key_gives_way_to_the_other() {
-        assert_eq!(hash_or(b"client", b"address"), hash(b"client"));
-        assert_eq!(hash_or(b"", b"address"), hash(b"address"));
-        assert_eq!(hash_or(b"", b""), 0);
+        assert_eq!(bucket_or(b"client", b"address"), hash(b"client"));
+        assert_eq!(bucket_or(b"", b"address"), hash(b"address"));
+        assert_eq!(bucket_or(b"", b"hex:00"), hash(b"\0"));
+        assert_eq!(bucket_or(b"", b""), 0);
+    }
+
+    #[test]
+    fn a_key_in_hex_is_the_octets_that_it_writes() {
+        for vector in vectors()["vectors"].as_array().unwrap() {
+            let hex = vector["key_hex"].as_str().unwrap();
+            let spaced = hex
+                .as_bytes()
+                .chunks(2)
+                .map(|pair| std::str::from_utf8(pair).unwrap())
+                .collect::<Vec<_>>()
+                .join(":");
+            for text in [hex, &spaced, &hex.to_uppercase()] {
+                // No octets at all cannot be written in hex.
+                if !hex.is_empty() {
+                    let bucket = u64::from(bucket(format!("hex:{text}").as_bytes()));
+                    assert_eq!(bucket, vector["hash"].as_u64().unwrap(), "{text}");
+                }
+            }
+        }
+        let long = format!("hex:{}", "0a".repeat(5_000));
+        assert_eq!(bucket(long.as_bytes()), hash(&[0x0a; 16]));
+    }
+
+    #[test]
+    fn what_is_no_hex_is_the_key_itself() {
+        for key in [
+            "hex:",
+            "hex:0",
+            "hex:000",
+            "hex:0g",
+            "hex:00:",
+            "hex::00",
+            "hex:0:0",
+            "hex:00::00",
+            "hex:00 00",
+            "HEX:00",
+            "00",
+            " hex:00",
+        ] {
+            assert_eq!(bucket(key.as_bytes()), hash(key.as_bytes()), "{key:?}");
+        }
     }
 }

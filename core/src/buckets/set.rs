@@ -18,7 +18,9 @@ pub struct BucketSet([u8; 32]);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListError {
     /// There is no bucket in it.
-    #[error("no bucket, accepted is a list such as \"0-127\" or \"0,5,200-255\"")]
+    #[error(
+        "no bucket, accepted is a list such as \"0-127\" or \"0,5,200-255\", or a share such as \"50%\""
+    )]
     Empty,
     /// A part is neither a bucket nor a range.
     #[error("{part:?}, accepted is a bucket from 0 to 255 or a range such as 0-127")]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::hash::Hasher;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
@@ -25,11 +25,14 @@ const SKEW: u32 = 60_000;
 ///
 /// A client is a key and a transaction. Their keyed hash (`SipHash`-1-3, 128
 /// bits) gives a fingerprint of 32 bits and two of 625 sets of 16 entries; an
-/// entry is one word with the fingerprint and the time in milliseconds. A new
-/// client takes a free entry of the emptier set ("power of two choices",
-/// Azar, Broder, Karlin and Upfal, 1994), or else the oldest of both. A
-/// request thus reads 32 words and writes at most a few, however many clients
-/// there are.
+/// entry is one word with the fingerprint and the time in milliseconds, and
+/// beside it the time of the last sight. A new client takes a free entry of
+/// the emptier set ("power of two choices", Azar, Broder, Karlin and Upfal,
+/// 1994), or else the oldest of both. A request thus reads 32 words and writes
+/// at most a few, however many clients there are.
+///
+/// A client that was not seen for longer than `memory` begins anew: it does
+/// not wait any more, as somebody served it.
 ///
 /// What may be lost, and what that costs:
 /// - Where both sets are full, the oldest of their 32 entries is forgotten, and
@@ -44,11 +47,24 @@ const SKEW: u32 = 60_000;
 /// The seed keeps clients from choosing names that push others out of a set.
 pub struct FirstSeen {
     seed: [u8; 16],
+    /// How long a client is remembered that is not seen again.
+    memory: u32,
+    /// When any client was seen last.
+    latest: AtomicU32,
     sets: Box<[Set]>,
 }
 
-/// 0 is a free entry, else the fingerprint above the time.
-type Set = [AtomicU64; WAYS];
+type Set = [Entry; WAYS];
+
+/// One client.
+#[derive(Default)]
+struct Entry {
+    /// 0 is a free entry, else the fingerprint above the time of the first
+    /// sight.
+    word: AtomicU64,
+    /// The time of the last sight.
+    last: AtomicU32,
+}
 
 /// Where a client's entry may be.
 struct Place {
@@ -58,18 +74,24 @@ struct Place {
 
 /// What there is for a client in its two sets.
 enum Sight<'t> {
-    /// It was seen so many milliseconds ago.
-    Before(u32),
+    /// It was first seen so many milliseconds ago, and has this entry, which
+    /// has this word.
+    Before(u32, &'t Entry, u64),
     /// It was not seen; it may take this entry, which has this word.
-    Never(&'t AtomicU64, u64),
+    Never(&'t Entry, u64),
 }
 
 impl FirstSeen {
-    /// An empty table. The seed must be random.
+    /// An empty table. The seed must be random. `memory`: how long a client is
+    /// remembered that is not seen again, up to 49 days.
     #[must_use]
-    pub fn new(seed: [u8; 16]) -> Self {
+    pub fn new(seed: [u8; 16], memory: Duration) -> Self {
         FirstSeen {
             seed,
+            memory: u32::try_from(memory.as_millis())
+                .unwrap_or(u32::MAX)
+                .min(u32::MAX - SKEW),
+            latest: AtomicU32::new(0),
             sets: (0..SETS).map(|_| Set::default()).collect(),
         }
     }
@@ -81,15 +103,25 @@ impl FirstSeen {
     pub fn waited(&self, key: &[u8], transaction: &[u8], now: Duration) -> Duration {
         let place = self.place(key, transaction);
         let now = wrapped_milliseconds(now);
-        let entry = word(place.fingerprint, now);
+        let first = word(place.fingerprint, now);
+        self.latest.store(now, Ordering::Relaxed);
         for _ in 0..ATTEMPTS {
             match self.look(&place, now) {
-                Some(Sight::Before(age)) => return Duration::from_millis(age.into()),
-                // A word stands for itself: no other memory depends on it.
-                Some(Sight::Never(slot, free)) => {
-                    let took =
-                        slot.compare_exchange(free, entry, Ordering::Relaxed, Ordering::Relaxed);
+                Some(Sight::Before(age, entry, _)) => {
+                    entry.last.store(now, Ordering::Relaxed);
+                    return Duration::from_millis(age.into());
+                }
+                // A word stands for itself. Where its last sight is not there
+                // yet, its client begins anew just now, which is the same.
+                Some(Sight::Never(entry, old)) => {
+                    let took = entry.word.compare_exchange(
+                        old,
+                        first,
+                        Ordering::Relaxed,
+                        Ordering::Relaxed,
+                    );
                     if took.is_ok() {
+                        entry.last.store(now, Ordering::Relaxed);
                         break;
                     }
                 }
@@ -99,13 +131,29 @@ impl FirstSeen {
         Duration::ZERO
     }
 
+    /// Forgets a client, as it is served. Costs next to nothing where no client
+    /// waits. Allocates nothing.
+    pub fn forget(&self, key: &[u8], transaction: &[u8], now: Duration) {
+        let now = wrapped_milliseconds(now);
+        let latest = self.latest.load(Ordering::Relaxed);
+        if latest == 0 || age(latest, now) > self.memory {
+            return;
+        }
+        if let Some(Sight::Before(_, entry, word)) = self.look(&self.place(key, transaction), now) {
+            // Where it fails, another has the entry by now.
+            let _ = entry
+                .word
+                .compare_exchange(word, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
     /// Number of clients that are remembered now, at most [`CAPACITY`].
     #[must_use]
     pub fn len(&self) -> usize {
         self.sets
             .iter()
             .flatten()
-            .filter(|slot| slot.load(Ordering::Relaxed) != 0)
+            .filter(|entry| entry.word.load(Ordering::Relaxed) != 0)
             .count()
     }
 
@@ -140,41 +188,47 @@ impl FirstSeen {
     }
 
     fn look(&self, place: &Place, now: u32) -> Option<Sight<'_>> {
-        let mut seen: Option<u32> = None;
-        let mut emptiest: Option<(usize, &AtomicU64)> = None;
-        let mut oldest: Option<(u32, &AtomicU64, u64)> = None;
+        let mut seen: Option<(u32, &Entry, u64)> = None;
+        let mut stale: Option<(&Entry, u64)> = None;
+        let mut emptiest: Option<(usize, &Entry)> = None;
+        let mut oldest: Option<(u32, &Entry, u64)> = None;
         for set in place.sets.iter().filter_map(|set| self.sets.get(*set)) {
             let mut free = None;
             let mut room = 0;
-            for slot in set {
-                let word = slot.load(Ordering::Relaxed);
+            for entry in set {
+                let word = entry.word.load(Ordering::Relaxed);
                 let (fingerprint, time) = halves(word);
                 if fingerprint == 0 {
                     room += 1;
-                    free = free.or(Some(slot));
+                    free = free.or(Some(entry));
                     continue;
                 }
-                let age = age(time, now);
+                let since_first = age(time, now);
                 if fingerprint == place.fingerprint {
-                    // Two threads may have entered one client twice.
-                    seen = seen.max(Some(age));
+                    if age(entry.last.load(Ordering::Relaxed), now) > self.memory {
+                        stale = Some((entry, word));
+                    } else if seen.is_none_or(|(longest, ..)| since_first > longest) {
+                        // Two threads may have entered one client twice.
+                        seen = Some((since_first, entry, word));
+                    }
                 }
-                if oldest.is_none_or(|(oldest, ..)| age > oldest) {
-                    oldest = Some((age, slot, word));
+                if oldest.is_none_or(|(oldest, ..)| since_first > oldest) {
+                    oldest = Some((since_first, entry, word));
                 }
             }
-            if let Some(slot) = free
+            if let Some(entry) = free
                 && emptiest.is_none_or(|(most, _)| room > most)
             {
-                emptiest = Some((room, slot));
+                emptiest = Some((room, entry));
             }
         }
-        match (seen, emptiest, oldest) {
-            (Some(age), ..) => Some(Sight::Before(age)),
-            (None, Some((_, slot)), _) => Some(Sight::Never(slot, 0)),
-            (None, None, Some((_, slot, word))) => Some(Sight::Never(slot, word)),
-            (None, None, None) => None,
+        if let Some((age, entry, word)) = seen {
+            return Some(Sight::Before(age, entry, word));
         }
+        stale
+            .or(emptiest.map(|(_, entry)| (entry, 0)))
+            .or(oldest.map(|(_, entry, word)| (entry, word)))
+            .map(|(entry, word)| Sight::Never(entry, word))
     }
 }
 

@@ -2,53 +2,60 @@
 //!
 //! Nothing here allocates, and each byte is read a fixed number of times.
 
-/// What a request carries under a session's name.
+/// What a request carries under a session's name: values in their order, any
+/// bytes, none of them empty. An empty value says nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<'a> {
-    /// Nothing.
-    Missing,
-    /// One value, which may be empty or junk.
-    One(&'a [u8]),
-    /// More than one value, be they equal or not: whichever were believed,
-    /// somebody else could have added it.
-    Repeated,
+pub enum Found<I> {
+    /// Values of cookies. Browsers send several of one name: those of another
+    /// path or domain, a partitioned one, the backend's own.
+    Cookies(I),
+    /// Values of headers. Of several, somebody else could have added any.
+    Headers(I),
 }
 
-impl<'a> Found<'a> {
-    /// Counts one more value.
-    fn and(self, value: &'a [u8]) -> Self {
-        match self {
-            Found::Missing => Found::One(value),
-            Found::One(_) | Found::Repeated => Found::Repeated,
-        }
-    }
-}
-
-/// Finds a cookie by its name in the values of all `Cookie` headers of a
-/// request.
+/// Finds the values of a cookie in those of all `Cookie` headers of a request.
 ///
 /// A header is a list of pairs between semicolons (RFC 6265 section 4.2), read
 /// as servers do rather than as the grammar wants it: white space around a
 /// pair is dropped, everything up to the first `=` is the name, which is
 /// compared byte for byte, and one pair of double quotes around the value is
 /// dropped. Quotes do not protect a semicolon. A pair without `=` has no name.
-#[must_use]
-pub fn find_cookie<'a>(headers: impl IntoIterator<Item = &'a [u8]>, name: &[u8]) -> Found<'a> {
-    headers
-        .into_iter()
-        .flat_map(|header| header.split(|byte| *byte == b';'))
-        .filter_map(|pair| value_of(pair, name))
-        .fold(Found::Missing, Found::and)
+pub fn cookie_values<'a>(
+    headers: impl IntoIterator<Item = &'a [u8]>,
+    name: &[u8],
+) -> impl Iterator<Item = &'a [u8]> {
+    parts(headers, Some(name))
 }
 
-/// Finds the value of a header that may be sent only once: `values` are those
-/// of all headers with its name. White space around the value is dropped.
-#[must_use]
-pub fn find_header<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Found<'a> {
-    values
+/// The values of a header: `values` are those of all headers with its name.
+/// White space around a value is dropped.
+pub fn header_values<'a>(
+    values: impl IntoIterator<Item = &'a [u8]>,
+) -> impl Iterator<Item = &'a [u8]> {
+    parts(values, None)
+}
+
+/// The values of a cookie, or where none is named, the headers themselves.
+pub(super) fn parts<'a>(
+    headers: impl IntoIterator<Item = &'a [u8]>,
+    cookie: Option<&[u8]>,
+) -> impl Iterator<Item = &'a [u8]> {
+    headers
         .into_iter()
-        .map(<[u8]>::trim_ascii)
-        .fold(Found::Missing, Found::and)
+        .flat_map(move |header| header.split(move |byte| cookie.is_some() && *byte == b';'))
+        .filter_map(move |part| match cookie {
+            Some(name) => value_of(part, name),
+            None => Some(part.trim_ascii()),
+        })
+        .filter(|value| !value.is_empty())
+}
+
+/// Whether a `Set-Cookie` line sets the cookie of this name.
+#[must_use]
+pub fn sets_cookie(line: &[u8], name: &[u8]) -> bool {
+    line.split(|byte| *byte == b';')
+        .next()
+        .is_some_and(|pair| value_of(pair, name).is_some())
 }
 
 fn value_of<'a>(pair: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
@@ -67,8 +74,8 @@ fn value_of<'a>(pair: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 mod tests {
     use super::*;
 
-    fn find(header: &[u8]) -> Found<'_> {
-        find_cookie([header], b"sid")
+    fn find(header: &[u8]) -> Vec<&[u8]> {
+        cookie_values([header], b"sid").collect()
     }
 
     #[test]
@@ -87,7 +94,7 @@ mod tests {
             "=nameless; sid=abc",
             "other=\"a; sid=abc",
         ] {
-            assert_eq!(find(header.as_bytes()), Found::One(b"abc"), "{header:?}");
+            assert_eq!(find(header.as_bytes()), [b"abc"], "{header:?}");
         }
     }
 
@@ -110,15 +117,13 @@ mod tests {
             "\u{e9}sid=abc",
             "\"sid\"=abc",
         ] {
-            assert_eq!(find(header.as_bytes()), Found::Missing, "{header:?}");
+            assert!(find(header.as_bytes()).is_empty(), "{header:?}");
         }
     }
 
     #[test]
     fn values_are_taken_as_they_are() {
-        let cases: [(&[u8], &[u8]); 10] = [
-            (b"sid=", b""),
-            (b"sid=\"\"", b""),
+        let cases: [(&[u8], &[u8]); 8] = [
             (b"sid=\"", b"\""),
             (b"sid=\"abc", b"\"abc"),
             (b"sid=a\"b\"c", b"a\"b\"c"),
@@ -129,46 +134,62 @@ mod tests {
             (b"\xff=1; sid=abc; \xc3\x28=2", b"abc"),
         ];
         for (header, value) in cases {
-            assert_eq!(find(header), Found::One(value), "{header:?}");
+            assert_eq!(find(header), [value], "{header:?}");
         }
     }
 
     #[test]
-    fn a_repeated_cookie_is_reported_even_if_the_values_agree() {
-        assert_eq!(find(b"sid=a; sid=b"), Found::Repeated);
-        assert_eq!(find(b"sid=a; sid=a"), Found::Repeated);
-        assert_eq!(find(b"sid=a; x=1; sid="), Found::Repeated);
-        assert_eq!(find(b"sid=a; sid=a; sid=a"), Found::Repeated);
+    fn an_empty_cookie_is_none() {
+        for header in ["sid=", "sid=\"\"", "sid=  ; x=1", "sid=; sid=\"\""] {
+            assert!(find(header.as_bytes()).is_empty(), "{header:?}");
+        }
+        assert_eq!(find(b"sid=; sid=a"), [b"a"]);
     }
 
     #[test]
-    fn all_headers_count() {
-        let over = |headers: &[&'static [u8]]| find_cookie(headers.iter().copied(), b"sid");
-        assert_eq!(over(&[]), Found::Missing);
-        assert_eq!(over(&[b"x=1", b"y=2"]), Found::Missing);
-        assert_eq!(over(&[b"x=1", b"sid=abc", b""]), Found::One(b"abc"));
-        assert_eq!(over(&[b"sid=abc", b"sid=abc"]), Found::Repeated);
+    fn several_cookies_come_in_their_order() {
+        assert_eq!(find(b"sid=a; sid=b"), [b"a", b"b"]);
+        assert_eq!(find(b"sid=a; sid=a"), [b"a", b"a"]);
+        let over = |headers: &[&'static [u8]]| -> Vec<&[u8]> {
+            cookie_values(headers.iter().copied(), b"sid").collect()
+        };
+        assert!(over(&[]).is_empty());
+        assert!(over(&[b"x=1", b"y=2"]).is_empty());
+        assert_eq!(over(&[b"x=1", b"sid=abc", b""]), [b"abc"]);
+        assert_eq!(over(&[b"sid=b", b"sid=a"]), [b"b", b"a"]);
         // A cookie does not go on in the next header.
-        assert_eq!(over(&[b"sid", b"=abc"]), Found::Missing);
+        assert!(over(&[b"sid", b"=abc"]).is_empty());
     }
 
     #[test]
     fn long_headers_are_searched_to_their_end() {
         let mut header = b"a=1; ".repeat(64 * 1024 / 5);
         header.extend_from_slice(b"sid=abc");
-        assert_eq!(find(&header), Found::One(b"abc"));
+        assert_eq!(find(&header), [b"abc"]);
         let value = vec![b'x'; 64 * 1024];
         let header = [b"sid=".as_slice(), &value].concat();
-        assert_eq!(find(&header), Found::One(&value));
+        assert_eq!(find(&header), [&value]);
     }
 
     #[test]
-    fn a_header_of_ones_own_is_taken_once() {
-        let over = |values: &[&'static [u8]]| find_header(values.iter().copied());
-        assert_eq!(over(&[]), Found::Missing);
-        assert_eq!(over(&[b""]), Found::One(b""));
-        assert_eq!(over(&[b" abc\t"]), Found::One(b"abc"));
-        assert_eq!(over(&[b"abc", b"abc"]), Found::Repeated);
-        assert_eq!(over(&[b"\xff"]), Found::One(b"\xff"));
+    fn headers_are_taken_whole_and_empty_ones_not_at_all() {
+        let over = |values: &[&'static [u8]]| -> Vec<&[u8]> {
+            header_values(values.iter().copied()).collect()
+        };
+        assert!(over(&[]).is_empty());
+        assert!(over(&[b"", b" \t"]).is_empty());
+        assert_eq!(over(&[b" abc\t"]), [b"abc"]);
+        assert_eq!(over(&[b"abc", b"", b"abc"]), [b"abc", b"abc"]);
+        assert_eq!(over(&[b"a;b=\xff"]), [b"a;b=\xff"]);
+    }
+
+    #[test]
+    fn a_line_of_a_response_sets_the_cookie_that_it_begins_with() {
+        for line in ["sid=1", " sid=\"1\"; path=/", "sid=; max-age=0"] {
+            assert!(sets_cookie(line.as_bytes(), b"sid"), "{line:?}");
+        }
+        for line in ["", "sid", "x=1; sid=2", "Sid=1", "sid2=1"] {
+            assert!(!sets_cookie(line.as_bytes(), b"sid"), "{line:?}");
+        }
     }
 }

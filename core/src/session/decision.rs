@@ -18,10 +18,10 @@ pub enum KeyState {
     Sick,
     /// It is well formed and names nothing that is known here.
     Unknown,
-    /// It cannot be read: malformed, empty, cut, changed, sealed by another
-    /// key or for something else.
+    /// It cannot be read: malformed, cut, changed, sealed by another key or for
+    /// something else.
     Bad,
-    /// The request has more than one.
+    /// It comes in a header, and the request has several.
     Repeated,
 }
 

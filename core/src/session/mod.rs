@@ -2,9 +2,9 @@
 //!
 //! A [`Session`] holds what one `session` object in VCL was given. With each
 //! snapshot of a director that uses it, an [`AffinityTable`] is prepared. For a
-//! request: [`Session::find`] looks for the key, [`AffinityTable::read`] says
-//! what it names, [`Key::state`] adds the health, and [`decide`] says what to
-//! do. None of these four allocates. Where a new affinity was made,
+//! request: [`Session::find`] looks for keys, [`AffinityTable::read`] says
+//! which one counts, what it names and how that is, and [`decide`] says what to
+//! do. None of these three allocates. Where a new affinity was made,
 //! [`AffinityTable::key`] and [`Session::response_header`] give the header.
 
 pub mod cookie;
@@ -71,15 +71,26 @@ impl Session {
         }
     }
 
-    /// Finds the key in the values of all request headers that are named
+    /// Finds the keys in the values of all request headers that are named
     /// [`request_header`](Self::request_header). Allocates nothing.
-    #[must_use]
-    pub fn find<'a>(&self, headers: impl IntoIterator<Item = &'a [u8]>) -> Found<'a> {
-        if self.settings.policy().is_cookie() {
-            cookie::find_cookie(headers, self.settings.name().as_bytes())
-        } else {
-            cookie::find_header(headers)
+    pub fn find<'a>(
+        &self,
+        headers: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Found<impl Iterator<Item = &'a [u8]>> {
+        let name = self.settings.name().as_bytes();
+        let cookie = self.settings.policy().is_cookie().then_some(name);
+        let values = cookie::parts(headers, cookie);
+        match cookie {
+            Some(_) => Found::Cookies(values),
+            None => Found::Headers(values),
         }
+    }
+
+    /// Whether a `Set-Cookie` line of a backend sets this session's cookie.
+    #[must_use]
+    pub fn is_set_by(&self, line: &[u8]) -> bool {
+        self.settings.policy().is_cookie()
+            && cookie::sets_cookie(line, self.settings.name().as_bytes())
     }
 
     /// Name and value of the response header that gives the client a key.

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use httpdate::HttpDate;
 
-use super::policy::{SameSite, SecurePolicy};
+use super::policy::SameSite;
 use super::settings::Settings;
 
 /// The last second that an IMF-fixdate can write: 9999-12-31 23:59:59.
@@ -13,8 +13,8 @@ const LAST_SECOND: u64 = 253_402_300_799;
 /// The value of `Set-Cookie` (RFC 6265 section 4.1) for a session key.
 ///
 /// Attributes come in this order, each only where it is configured: `expires`,
-/// `max-age`, `domain`, `path`, `secure`, `samesite`, `httponly`; names and
-/// words in lower case, `; ` between them. `expires` is `now` and the
+/// `max-age`, `domain`, `path`, `secure`, `samesite`, `httponly`,
+/// `partitioned`; names and words in lower case, `; ` between them. `expires` is `now` and the
 /// expiration as an IMF-fixdate (RFC 9110 section 5.6.7), rounded up to a
 /// second. `now` is the time since 1970-01-01 00:00 UTC, `https` whether the
 /// request came over HTTPS.
@@ -42,12 +42,7 @@ pub fn set_cookie(settings: &Settings, value: &str, now: Duration, https: bool) 
     if let Some(path) = &cookie.path {
         attribute("path", path);
     }
-    let secure = match cookie.secure_policy {
-        SecurePolicy::None => false,
-        SecurePolicy::Always => true,
-        SecurePolicy::SameAsRequest => https,
-    };
-    if secure {
+    if cookie.is_secure(https) {
         attribute("secure", "");
     }
     match cookie.same_site {
@@ -58,6 +53,9 @@ pub fn set_cookie(settings: &Settings, value: &str, now: Duration, https: bool) 
     }
     if cookie.http_only {
         attribute("httponly", "");
+    }
+    if cookie.partitioned {
+        attribute("partitioned", "");
     }
     line
 }
@@ -79,7 +77,7 @@ fn imf_fixdate(since_epoch: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::policy::Policy;
+    use super::super::policy::{Policy, SecurePolicy};
     use super::super::settings::Arguments;
     use super::*;
 
@@ -130,18 +128,55 @@ mod tests {
     #[test]
     fn secure_may_follow_the_request() {
         let same = Arguments {
-            same_site: SameSite::None,
+            same_site: SameSite::Lax,
             secure_policy: SecurePolicy::SameAsRequest,
             ..Arguments::new("sid", Policy::HashCookie)
         };
         assert_eq!(
             line(&same, true),
-            "sid=0123456789abcdef; path=/; secure; samesite=none; httponly"
+            "sid=0123456789abcdef; path=/; secure; samesite=lax; httponly"
         );
         assert_eq!(
             line(&same, false),
-            "sid=0123456789abcdef; path=/; samesite=none; httponly"
+            "sid=0123456789abcdef; path=/; samesite=lax; httponly"
         );
+    }
+
+    #[test]
+    fn a_cookie_that_browsers_refuse_without_secure_has_it_on_any_request() {
+        let base = |name| Arguments {
+            secure_policy: SecurePolicy::SameAsRequest,
+            ..Arguments::new(name, Policy::HashCookie)
+        };
+        let cases = [
+            (
+                Arguments {
+                    same_site: SameSite::None,
+                    ..base("sid")
+                },
+                "sid=0123456789abcdef; path=/; secure; samesite=none; httponly",
+            ),
+            (
+                Arguments {
+                    partitioned: true,
+                    ..base("sid")
+                },
+                "sid=0123456789abcdef; path=/; secure; httponly; partitioned",
+            ),
+            (
+                base("__Host-sid"),
+                "__Host-sid=0123456789abcdef; path=/; secure; httponly",
+            ),
+            (
+                base("__secure-sid"),
+                "__secure-sid=0123456789abcdef; path=/; secure; httponly",
+            ),
+        ];
+        for (arguments, expected) in cases {
+            for https in [false, true] {
+                assert_eq!(line(&arguments, https), expected);
+            }
+        }
     }
 
     #[test]

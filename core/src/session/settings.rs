@@ -37,6 +37,9 @@ pub struct Arguments<'a> {
     pub secure_policy: SecurePolicy,
     /// File with the keys that seal.
     pub key_file: Option<&'a str>,
+    /// Whether browsers keep the cookie apart for each site that embeds this
+    /// one.
+    pub partitioned: bool,
 }
 
 impl<'a> Arguments<'a> {
@@ -56,6 +59,7 @@ impl<'a> Arguments<'a> {
             same_site: SameSite::Unspecified,
             secure_policy: SecurePolicy::None,
             key_file: None,
+            partitioned: false,
         }
     }
 }
@@ -95,7 +99,7 @@ pub enum SettingsError {
     },
     /// The path is no path.
     #[error(
-        "path {value:?}, accepted are printable ASCII characters other than a semicolon, the first a slash"
+        "path {value:?}, accepted are printable ASCII characters other than a semicolon, the first a slash: browsers ignore any other path"
     )]
     Path {
         /// What was given.
@@ -114,6 +118,11 @@ pub enum SettingsError {
         "same_site NONE with secure_policy NONE, accepted with it is secure_policy ALWAYS or SAME_AS_REQUEST"
     )]
     InsecureSameSite,
+    /// Browsers refuse such a cookie.
+    #[error(
+        "partitioned with secure_policy NONE, accepted with it is secure_policy ALWAYS or SAME_AS_REQUEST"
+    )]
+    InsecurePartitioned,
     /// A key file would have no effect.
     #[error(
         "key_file {value:?} with policy {policy}, accepted is a key file with policy COOKIE or CUSTOM_HEADER, whose keys are sealed"
@@ -147,6 +156,24 @@ pub struct CookieAttributes {
     pub same_site: SameSite,
     /// `secure`
     pub secure_policy: SecurePolicy,
+    /// `partitioned`
+    pub partitioned: bool,
+    /// Whether browsers refuse the cookie without `secure`: for its name's
+    /// prefix, as it is partitioned, or for `samesite=none`.
+    pub needs_secure: bool,
+}
+
+impl CookieAttributes {
+    /// Whether the cookie is `secure`. `https`: whether the request came over
+    /// HTTPS.
+    #[must_use]
+    pub fn is_secure(&self, https: bool) -> bool {
+        match self.secure_policy {
+            SecurePolicy::None => false,
+            SecurePolicy::Always => true,
+            SecurePolicy::SameAsRequest => https || self.needs_secure,
+        }
+    }
 }
 
 /// The checked arguments of a session.
@@ -182,6 +209,9 @@ impl Settings {
         if arguments.same_site == SameSite::None && arguments.secure_policy == SecurePolicy::None {
             return Err(SettingsError::InsecureSameSite);
         }
+        if arguments.partitioned && arguments.secure_policy == SecurePolicy::None {
+            return Err(SettingsError::InsecurePartitioned);
+        }
         match arguments.key_file {
             Some(value) if !arguments.policy.is_sealed() => {
                 return Err(SettingsError::KeyFile {
@@ -206,6 +236,11 @@ impl Settings {
                 http_only: arguments.http_only,
                 same_site: arguments.same_site,
                 secure_policy: arguments.secure_policy,
+                partitioned: arguments.partitioned,
+                needs_secure: arguments.partitioned
+                    || arguments.same_site == SameSite::None
+                    || has_prefix(arguments.name, "__Host-")
+                    || has_prefix(arguments.name, "__Secure-"),
             },
         })
     }

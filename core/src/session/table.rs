@@ -147,15 +147,46 @@ impl AffinityTable {
         }
     }
 
-    /// Reads what was found in a request. Allocates nothing; the cost does not
-    /// depend on the number of endpoints.
-    #[must_use]
-    pub fn read(&self, found: Found<'_>) -> Key {
+    /// Reads what was found in a request: which key counts, and its state.
+    ///
+    /// Of several cookies the first counts that names something healthy, and
+    /// not tried yet if there is one; where none does, the first. Of several
+    /// headers none counts, be they equal or not. `condition` is asked only
+    /// for known groups. Allocates nothing; the cost does not depend on the
+    /// number of endpoints.
+    pub fn read<'a>(
+        &self,
+        found: Found<impl Iterator<Item = &'a [u8]>>,
+        condition: impl Fn(usize) -> Condition,
+    ) -> (Key, KeyState) {
+        let read = |value| {
+            let key = self.lookup(value);
+            (key, key.state(&condition))
+        };
+        let mut best = None;
         match found {
-            Found::Missing => Key::Missing,
-            Found::One(value) => self.lookup(value),
-            Found::Repeated => Key::Repeated,
+            Found::Headers(mut values) => {
+                best = values.next().map(read);
+                if values.next().is_some() {
+                    return (Key::Repeated, KeyState::Repeated);
+                }
+            }
+            Found::Cookies(values) => {
+                for (key, state) in values.map(read) {
+                    if state == KeyState::Healthy {
+                        return (key, state);
+                    }
+                    let is_better = match best {
+                        None => true,
+                        Some((_, best)) => state == KeyState::Tried && best != KeyState::Tried,
+                    };
+                    if is_better {
+                        best = Some((key, state));
+                    }
+                }
+            }
         }
+        best.unwrap_or((Key::Missing, KeyState::Missing))
     }
 
     /// Reads one value, as [`read`](Self::read). An empty value is bad.

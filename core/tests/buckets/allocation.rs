@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use allocation_counter::measure;
-use dynamic_core::buckets::{Buckets, Client, OwnerTable, Owners, hash_or};
+use dynamic_core::buckets::{Buckets, Client, OwnerTable, Owners, bucket_or};
 
 #[test]
 fn a_bucket_is_found_and_decided_on_without_allocating() {
@@ -34,7 +34,7 @@ fn a_bucket_is_found_and_decided_on_without_allocating() {
                 transaction: &transaction,
             };
             let now = Duration::from_millis(number.into());
-            owned += table.owners(hash_or(b"", &transaction)).len();
+            owned += table.owners(bucket_or(b"", &transaction)).len();
             let _ = buckets.service(Owners::Down, &client, now);
             for server in servers.into_iter().chain(["A.Example.", "192.0.2.2:80"]) {
                 let _ = buckets.serves(server, &client, now);

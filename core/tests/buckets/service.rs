@@ -93,7 +93,7 @@ fn a_client_with_a_transaction_is_timed() {
         ..client(b"k")
     };
     let untimed = client(b"k");
-    let service = |client, second| buckets.service(Owners::Down, client, at(second));
+    let service = |client: &Client<'_>, second| buckets.service(Owners::Down, client, at(second));
     assert_eq!(service(&first, 100), Service::Delayed);
     assert_eq!(service(&first, 104), Service::Delayed);
     assert_eq!(service(&second, 104), Service::Delayed);
@@ -116,7 +116,9 @@ fn a_client_with_a_transaction_is_timed() {
         buckets.service(Owners::Healthy, &first, at(106)),
         Service::Owner
     );
-    assert_eq!(buckets.first_seen().len(), 2);
+    // Then it does not wait any more.
+    assert_eq!(buckets.first_seen().len(), 1);
+    assert_eq!(service(&first, 107), Service::Delayed);
 }
 
 #[test]
@@ -162,26 +164,26 @@ fn key_in(bucket: u8) -> Vec<u8> {
 fn a_member_serves_its_own_clients_and_those_that_waited() {
     let buckets = delayed();
     let (own, other, nobodys) = (key_in(7), key_in(200), key_in(255));
-    assert!(buckets.serves("a", &client(&own), at(1)));
-    assert!(buckets.serves("A.", &client(&own), at(1)));
-    assert!(!buckets.serves("b", &client(&own), at(1)));
-    assert!(!buckets.serves("a", &client(&other), at(1)));
-    assert!(buckets.serves("b", &client(&other), at(1)));
-    assert!(!buckets.serves("a", &client(&nobodys), at(1)));
-    assert!(!buckets.serves("c", &client(&own), at(1)));
+    assert_eq!(buckets.serves("a", &client(&own), at(1)), Ok(true));
+    assert_eq!(buckets.serves("A.", &client(&own), at(1)), Ok(true));
+    assert_eq!(buckets.serves("b", &client(&own), at(1)), Ok(false));
+    assert_eq!(buckets.serves("a", &client(&other), at(1)), Ok(false));
+    assert_eq!(buckets.serves("b", &client(&other), at(1)), Ok(true));
+    assert_eq!(buckets.serves("a", &client(&nobodys), at(1)), Ok(false));
+    assert!(buckets.serves("c", &client(&own), at(1)).is_err());
     let waited = Client {
         elapsed: 5.0,
         ..client(&other)
     };
-    assert!(buckets.serves("a", &waited, at(1)));
-    assert!(!buckets.serves("c", &waited, at(1)));
+    assert_eq!(buckets.serves("a", &waited, at(1)), Ok(true));
+    assert!(buckets.serves("c", &waited, at(1)).is_err());
     let timed = Client {
         transaction: b"t",
         ..client(&other)
     };
-    assert!(!buckets.serves("a", &timed, at(100)));
-    assert!(!buckets.serves("a", &timed, at(104)));
-    assert!(buckets.serves("a", &timed, at(105)));
+    assert_eq!(buckets.serves("a", &timed, at(100)), Ok(false));
+    assert_eq!(buckets.serves("a", &timed, at(104)), Ok(false));
+    assert_eq!(buckets.serves("a", &timed, at(105)), Ok(true));
 }
 
 #[test]
@@ -197,6 +199,67 @@ fn without_a_delay_a_member_leaves_other_clients_alone() {
         transaction: b"t",
         key: &other,
     };
-    assert!(!buckets.serves("a", &waited, at(1)));
+    assert_eq!(buckets.serves("a", &waited, at(1)), Ok(false));
     assert!(buckets.first_seen().is_empty());
+}
+
+#[test]
+fn a_client_that_does_not_come_again_is_forgotten() {
+    let buckets = delayed();
+    let timed = Client {
+        transaction: b"t",
+        ..client(b"k")
+    };
+    let service = |second| buckets.service(Owners::Down, &timed, at(second));
+    assert_eq!(service(100), Service::Delayed);
+    // While it comes now and then, it waits.
+    assert_eq!(service(150), Service::TakenOver);
+    assert_eq!(service(200), Service::TakenOver);
+    // Ten times the delay later this is another time that its owners are down.
+    assert_eq!(service(251), Service::Delayed);
+    assert_eq!(service(256), Service::TakenOver);
+    assert_eq!(buckets.first_seen().len(), 1);
+}
+
+#[test]
+fn clients_are_tracked_by_key_where_that_is_asked_for() {
+    let buckets = delayed().track_keys(true).expect("there is a delay");
+    let service = |key, second| buckets.service(Owners::Down, &client(key), at(second));
+    assert_eq!(service(b"k", 100), Service::Delayed);
+    assert_eq!(service(b"j", 104), Service::Delayed);
+    assert_eq!(service(b"k", 105), Service::TakenOver);
+    assert_eq!(service(b"j", 105), Service::Delayed);
+    // Clients without a key are not one client.
+    assert_eq!(service(b"", 105), Service::Delayed);
+    assert_eq!(service(b"", 200), Service::Delayed);
+    let at_once = Buckets::new(0.0, [7; 16]).expect("a good delay");
+    let error = at_once.track_keys(true).expect_err("refused");
+    assert!(error.to_string().starts_with("track_keys"), "{error}");
+}
+
+#[test]
+fn owners_that_were_tried_in_vain_begin_the_wait() {
+    let buckets = delayed();
+    let timed = Client {
+        transaction: b"t",
+        ..client(b"k")
+    };
+    let service = |owners, second| buckets.service(owners, &timed, at(second));
+    // The first attempt goes to the owner, however often it did before.
+    assert_eq!(service(Owners::Unknown, 100), Service::Owner);
+    assert_eq!(service(Owners::Tried, 100), Service::Owner);
+    assert_eq!(service(Owners::Unknown, 106), Service::Owner);
+    assert_eq!(service(Owners::Tried, 106), Service::TakenOver);
+    // What the client says counts at once.
+    let waited = Client {
+        elapsed: 5.0,
+        ..client(b"k")
+    };
+    for owners in [Owners::Unknown, Owners::Tried] {
+        assert_eq!(buckets.service(owners, &waited, at(1)), Service::TakenOver);
+    }
+    assert_eq!(
+        buckets.service(Owners::Healthy, &waited, at(1)),
+        Service::Owner
+    );
 }

@@ -16,7 +16,7 @@ fn ms(milliseconds: u64) -> Duration {
 }
 
 fn table() -> FirstSeen {
-    FirstSeen::new(*b"0123456789abcdef")
+    FirstSeen::new(*b"0123456789abcdef", Duration::MAX)
 }
 
 /// The client with this number asks at this time.
@@ -65,7 +65,7 @@ fn a_client_is_a_key_and_a_transaction() {
 #[test]
 fn five_thousand_wait_at_once_and_none_is_forgotten() {
     for seed in 0..20 {
-        let table = FirstSeen::new([seed; 16]);
+        let table = FirstSeen::new([seed; 16], Duration::MAX);
         for client in 0..5_000 {
             assert_eq!(waited(&table, client, ms(client)), Duration::ZERO);
         }
@@ -98,7 +98,7 @@ fn the_table_never_grows_and_the_oldest_go_first() {
 #[test]
 fn the_room_is_used_before_anybody_is_pushed_out() {
     for seed in 0..20 {
-        let table = FirstSeen::new([seed; 16]);
+        let table = FirstSeen::new([seed; 16], Duration::MAX);
         for client in 0..8_500 {
             let _ = waited(&table, client, ms(client));
         }
@@ -133,7 +133,7 @@ fn time_may_start_anywhere_and_wrap() {
 fn another_seed_puts_clients_elsewhere() {
     // What is pushed out depends on the seed, so that nobody can aim at it.
     let survivors = |seed| {
-        let table = FirstSeen::new([seed; 16]);
+        let table = FirstSeen::new([seed; 16], Duration::MAX);
         for client in 0..12_000 {
             let _ = waited(&table, client, ms(client));
         }
@@ -195,4 +195,29 @@ fn long_names_are_clients_too() {
 #[test]
 fn debug_shows_no_seed() {
     assert_eq!(format!("{:?}", table()), "FirstSeen { len: 0, .. }");
+}
+
+#[test]
+fn a_client_begins_anew_when_it_was_not_seen_for_long() {
+    let table = FirstSeen::new([1; 16], ms(50_000));
+    let seen = |at| table.waited(b"k", b"t", ms(at));
+    assert_eq!(seen(1_000), Duration::ZERO);
+    assert_eq!(seen(51_000), ms(50_000));
+    assert_eq!(seen(101_000), ms(100_000));
+    assert_eq!(seen(151_001), Duration::ZERO);
+    assert_eq!(seen(152_001), ms(1_000));
+    assert_eq!(table.len(), 1);
+}
+
+#[test]
+fn a_client_that_is_served_is_forgotten_and_no_other() {
+    let table = table();
+    table.forget(b"k", b"t", ms(1_000));
+    assert_eq!(table.waited(b"k", b"t", ms(1_000)), Duration::ZERO);
+    assert_eq!(table.waited(b"k", b"u", ms(1_000)), Duration::ZERO);
+    table.forget(b"k", b"t", ms(2_000));
+    table.forget(b"k", b"v", ms(2_000));
+    assert_eq!(table.len(), 1);
+    assert_eq!(table.waited(b"k", b"u", ms(3_000)), ms(2_000));
+    assert_eq!(table.waited(b"k", b"t", ms(3_000)), Duration::ZERO);
 }

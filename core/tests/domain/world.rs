@@ -11,7 +11,7 @@ use dynamic_core::domain::{
     UpdateRules,
 };
 use dynamic_core::name::{self, DnsName};
-use dynamic_core::schedule::{PartialAnswer, PerFamily, Timing, TtlFrom};
+use dynamic_core::schedule::{PerFamily, Timing, TtlFrom};
 use dynamic_core::targets::{Filter, Origin, SourceId, Target};
 
 /// An ACL that matches these addresses.
@@ -137,30 +137,29 @@ impl World {
         self.answer_for(source, answer, &[])
     }
 
+    /// Now, in the middle of the spread of refreshes.
+    fn moment(&self) -> Moment {
+        Moment {
+            now: self.now,
+            jitter: 0.5,
+        }
+    }
+
     pub(crate) fn answer_for(
         &mut self,
         source: SourceId,
         answer: &HostAnswer,
         dropped: &[IpAddr],
     ) -> Learned {
-        let answer = PerFamily {
+        let settings = self.settings;
+        let both = PerFamily {
             v4: Some(answer.v4.clone()),
             v6: Some(answer.v6.clone()),
         };
-        self.partial_for(source, &answer, dropped)
-    }
-
-    /// An answer in which a family may be missing.
-    pub(crate) fn partial_for(
-        &mut self,
-        source: SourceId,
-        answer: &PartialAnswer,
-        dropped: &[IpAddr],
-    ) -> Learned {
-        let (at, settings) = (self.moment(), self.settings);
+        let moment = self.moment();
         let learned = self
             .state
-            .on_addresses(at, source, answer, dropped, &settings, why);
+            .on_addresses(moment, source, &both, dropped, &settings, why);
         self.take(learned)
     }
 
@@ -183,16 +182,10 @@ impl World {
     }
 
     pub(crate) fn service_answer(&mut self, answer: &Result<SrvAnswer, Failure>) -> Learned {
-        let (at, settings) = (self.moment(), self.settings);
-        let learned = self.state.on_services(at, answer, &settings, why);
+        let settings = self.settings;
+        let moment = self.moment();
+        let learned = self.state.on_services(moment, answer, &settings, why);
         self.take(learned)
-    }
-
-    fn moment(&self) -> Moment {
-        Moment {
-            now: self.now,
-            jitter: 0.5,
-        }
     }
 
     pub(crate) fn literal(&mut self, address: &str) {

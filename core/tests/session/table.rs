@@ -11,8 +11,8 @@ use std::time::Duration;
 use dynamic_core::name::EndpointId;
 use dynamic_core::session::keys::KeyRing;
 use dynamic_core::session::{
-    Action, AffinityTable, Arguments, Condition, Found, Key, KeyFormat, Policy, Session, Settings,
-    Status, decide,
+    Action, AffinityTable, Arguments, Condition, Found, Key, KeyFormat, KeyState, Policy, Session,
+    Settings, Status, decide,
 };
 use zeroize::Zeroizing;
 
@@ -197,8 +197,7 @@ fn a_request_is_followed_or_not() {
             key.clone()
         };
         let decision = |headers: &[&[u8]], condition| {
-            let key = table.read(session.find(headers.iter().copied()));
-            let state = key.state(|group| {
+            let (_, state) = table.read(session.find(headers.iter().copied()), |group| {
                 assert_eq!(table.members(group), [1]);
                 condition
             });
@@ -217,10 +216,73 @@ fn a_request_is_followed_or_not() {
         for failed in [
             decision(&[header], Condition::Sick),
             decision(&[header], Condition::Tried),
-            decision(&[header, header], Condition::Healthy),
             decision(&[b"X-Sid=junk"], Condition::Healthy),
         ] {
             assert_eq!(failed, (Action::Balance, Status::Recovered));
+        }
+        // Nobody knows who added the second header; cookies may be there twice.
+        let twice = if policy.is_cookie() {
+            (Action::Follow, Status::Ok)
+        } else {
+            (Action::Balance, Status::Recovered)
+        };
+        assert_eq!(decision(&[header, header], Condition::Healthy), twice);
+        let empty: &[u8] = if policy.is_cookie() { b"X-Sid=" } else { b"" };
+        assert_eq!(
+            decision(&[empty], Condition::Healthy),
+            (Action::Balance, Status::New)
+        );
+        assert_eq!(
+            decision(&[empty, header, empty], Condition::Healthy),
+            (Action::Follow, Status::Ok)
+        );
+    }
+}
+
+#[test]
+fn of_several_cookies_the_one_that_names_something_healthy_counts() {
+    let session = session(Policy::HashCookie);
+    let ids = ["healthy:80", "other:80", "sick:80", "tried:80"];
+    let table = AffinityTable::new(session.format(), ids);
+    let key = |id: &str| match id {
+        "junk" => "junk".to_owned(),
+        "gone" => "0000000000000000".to_owned(),
+        id => table.key(&format!("{id}:80"), &NONCE).expect("a key"),
+    };
+    for (cookies, member, state) in [
+        (vec!["healthy", "other"], Some(0), KeyState::Healthy),
+        (vec!["other", "healthy"], Some(1), KeyState::Healthy),
+        (vec!["healthy", "healthy"], Some(0), KeyState::Healthy),
+        (vec!["junk", "healthy"], Some(0), KeyState::Healthy),
+        (vec!["gone", "sick", "healthy"], Some(0), KeyState::Healthy),
+        (vec!["tried", "healthy"], Some(0), KeyState::Healthy),
+        (vec!["sick", "tried", "gone"], Some(3), KeyState::Tried),
+        (vec!["sick", "gone", "junk"], Some(2), KeyState::Sick),
+        (vec!["gone", "sick"], None, KeyState::Unknown),
+        (vec!["junk", "sick"], None, KeyState::Bad),
+        (vec!["junk", "junk"], None, KeyState::Bad),
+        (vec![], None, KeyState::Missing),
+    ] {
+        let pairs: Vec<String> = cookies
+            .iter()
+            .map(|id| format!("X-Sid={}", key(id)))
+            .collect();
+        let condition = |group| match table.members(group) {
+            [2] => Condition::Sick,
+            [3] => Condition::Tried,
+            _ => Condition::Healthy,
+        };
+        let one = pairs.join("; ");
+        let as_one = table.read(session.find([one.as_bytes()]), condition);
+        let each = table.read(session.find(pairs.iter().map(String::as_bytes)), condition);
+        assert_eq!(as_one, each, "{cookies:?}");
+        let (key, found) = as_one;
+        assert_eq!(found, state, "{cookies:?}");
+        if let Some(member) = member {
+            assert!(
+                matches!(key, Key::Group(group) if table.members(group) == [member]),
+                "{cookies:?}"
+            );
         }
     }
 }
@@ -240,6 +302,10 @@ fn the_response_carries_what_the_request_brings_back() {
             assert_eq!((name, line.as_str()), ("X-Sid", key.as_str()));
             &line
         };
-        assert_eq!(session.find([back.as_bytes()]), Found::One(key.as_bytes()));
+        let values: Vec<&[u8]> = match session.find([back.as_bytes()]) {
+            Found::Cookies(values) | Found::Headers(values) => values.collect(),
+        };
+        assert_eq!(values, [key.as_bytes()]);
+        assert_eq!(session.is_set_by(line.as_bytes()), policy.is_cookie());
     }
 }

@@ -135,3 +135,46 @@ fn a_retry_tries_the_owners_in_turn_and_does_not_leave_them() {
     world.tried[1] = true;
     assert_eq!(world.tally(&retry(&shared), 10)[2..], [0, 0]);
 }
+
+#[test]
+fn without_probes_another_serves_who_says_that_it_has_waited() {
+    let world = world(10.0);
+    let key = key_in(128..=199);
+    let after = |elapsed| Ask {
+        elapsed,
+        unprobed: true,
+        ..keyed(&key)
+    };
+    assert_eq!(world.tally(&after(9.9), 6), [0, 0, 6, 0]);
+    assert_eq!(world.tally(&after(10.0), 6), [2, 2, 0, 2]);
+    let service = world.outcome(&after(10.0)).service;
+    assert_eq!(service, Some(Service::TakenOver));
+    // Where nobody else is up, the owner may be.
+    let alone = world.sick(&[0, 1, 3]);
+    assert_eq!(alone.tally(&after(10.0), 6), [0, 0, 6, 0]);
+}
+
+#[test]
+fn a_retry_leaves_owners_that_were_tried_for_who_has_waited() {
+    for unprobed in [false, true] {
+        let mut world = world(10.0);
+        let shared = key_in(0..=99);
+        let retry = |elapsed| Ask {
+            elapsed,
+            unprobed,
+            retry: true,
+            ..keyed(&shared)
+        };
+        world.tried[0] = true;
+        if !unprobed {
+            // The other owner first.
+            assert_eq!(world.trace(&retry(10.0), 4), [1; 4]);
+        }
+        world.tried[1] = true;
+        assert_eq!(world.tally(&retry(9.9), 10)[2..], [0, 0]);
+        assert_eq!(world.tally(&retry(10.0), 10), [0, 0, 5, 5]);
+        // All tried: it is the owners' again.
+        world.tried = vec![true; 4];
+        assert_eq!(world.tally(&retry(10.0), 10)[2..], [0, 0]);
+    }
+}

@@ -55,13 +55,12 @@ fn what_cannot_be_followed_is_redistributed_or_refused() {
     let cases = [
         (one(unknown), Status::NotFound),
         (one(&sick), Status::NotFound),
-        (one(""), Status::BadKey),
         (one("junk"), Status::BadKey),
         (one("0123456789ABCDEF"), Status::BadKey),
         (
             Ask {
                 repeated: true,
-                ..Ask::default()
+                ..with_session("junk")
             },
             Status::BadKey,
         ),

@@ -20,6 +20,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) elapsed: f64,
     pub(crate) transaction: &'a [u8],
     pub(crate) retry: bool,
+    pub(crate) unprobed: bool,
     pub(crate) now: f64,
 }
 
@@ -28,12 +29,9 @@ impl RequestView for Ask<'_> {
         self.pin
     }
 
-    fn session_key(&self) -> Found<'_> {
-        match self.session_key {
-            _ if self.repeated => Found::Repeated,
-            Some(key) => Found::One(key),
-            None => Found::Missing,
-        }
+    fn session_keys(&self) -> Found<impl Iterator<Item = &[u8]>> {
+        let again = self.session_key.filter(|_| self.repeated);
+        Found::Headers([self.session_key, again].into_iter().flatten())
     }
 
     fn key(&self) -> Option<&[u8]> {
@@ -46,6 +44,10 @@ impl RequestView for Ask<'_> {
 
     fn transaction(&self) -> &[u8] {
         self.transaction
+    }
+
+    fn health_is_known(&self) -> bool {
+        !self.unprobed
     }
 
     fn is_retry(&self) -> bool {
@@ -90,16 +92,16 @@ pub(crate) struct World {
 }
 
 impl EndpointState for World {
-    fn full(&self, _: usize) -> bool {
-        false
-    }
-
     fn healthy(&self, i: usize) -> bool {
         self.healthy[i]
     }
 
     fn tried(&self, i: usize) -> bool {
         self.tried[i]
+    }
+
+    fn full(&self, _: usize) -> bool {
+        false
     }
 
     fn in_flight(&self, _: usize) -> u32 {
