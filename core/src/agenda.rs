@@ -204,6 +204,12 @@ impl<Q: Clone + Eq + Hash, S: PartialEq> Agenda<Q, S> {
         }
     }
 
+    /// Whether anybody still wants the answer to a query.
+    #[must_use]
+    pub fn contains(&self, id: QueryId) -> bool {
+        self.entries.contains_key(&id)
+    }
+
     /// The number of queries.
     #[must_use]
     pub fn len(&self) -> usize {

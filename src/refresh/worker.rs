@@ -15,7 +15,7 @@ use dynamic_resolve::{
     Environment, Families, HostAnswers, HostLookup, HostQuery, Lookup, Report, Resolver, Settings,
     SystemFiles,
 };
-use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::future::{AbortHandle, FutureExt, LocalBoxFuture, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use litemap::LiteMap;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -164,7 +164,9 @@ pub(super) struct Worker<'t> {
     agenda: Queries,
     /// Queries of which one family is still under way.
     slow: HashMap<QueryId, Family>,
-    in_flight: FuturesUnordered<LocalBoxFuture<'static, (QueryId, Outcome)>>,
+    /// Ends a lookup, late or not, that nobody wants any more.
+    aborts: HashMap<(QueryId, bool), AbortHandle>,
+    in_flight: FuturesUnordered<LocalBoxFuture<'static, (QueryId, bool, Option<Outcome>)>>,
     last_housekeeping: Instant,
 }
 
@@ -181,6 +183,7 @@ impl<'t> Worker<'t> {
             agenda: Queries::default(),
             slow: HashMap::new(),
             in_flight: FuturesUnordered::new(),
+            aborts: HashMap::new(),
             last_housekeeping: Instant::now(),
         }
     }
@@ -220,13 +223,21 @@ impl<'t> Worker<'t> {
                     }
                     None => return,
                 },
-                Some((id, outcome)) = self.in_flight.next(), if !self.in_flight.is_empty() => {
+                Some((id, late, outcome)) = self.in_flight.next(), if !self.in_flight.is_empty() => {
+                    self.aborts.remove(&(id, late));
+                    if late {
+                        self.slow.remove(&id);
+                    }
+                    let Some(outcome) = outcome else { continue };
                     catch_panic("answer", (), || self.deliver(id, outcome));
                 }
                 () = tokio::time::sleep_until(wake.into()) => {}
             }
             if self.last_housekeeping.elapsed() >= HOUSEKEEPING {
-                catch_panic("housekeeping", (), || self.housekeeping());
+                catch_panic("housekeeping", (), || {
+                    self.housekeeping();
+                    self.abort_unwanted();
+                });
                 self.last_housekeeping = Instant::now();
             }
         }
@@ -378,29 +389,31 @@ impl<'t> Worker<'t> {
 
     /// Runs a lookup, of services or not, late or not. A bug that ends one lookup is that lookup's failure.
     fn start(
-        &self,
+        &mut self,
         id: QueryId,
         (services, late): (bool, bool),
         lookup: impl Future<Output = Outcome> + 'static,
     ) {
+        let (lookup, abort) = abortable(AssertUnwindSafe(lookup).catch_unwind());
+        self.aborts.insert((id, late), abort);
         self.in_flight.push(Box::pin(async move {
-            let outcome = AssertUnwindSafe(lookup).catch_unwind().await;
-            let outcome = outcome.unwrap_or_else(|panic| {
-                log_panic("lookup", &*panic);
-                Outcome {
-                    answer: Answer::internal(services),
-                    report: Report::default(),
-                    slow: None,
-                    late,
-                }
+            let outcome = lookup.await.ok().map(|outcome| {
+                outcome.unwrap_or_else(|panic| {
+                    log_panic("lookup", &*panic);
+                    Outcome {
+                        answer: Answer::internal(services),
+                        report: Report::default(),
+                        slow: None,
+                        late,
+                    }
+                })
             });
-            (id, outcome)
+            (id, late, outcome)
         }));
     }
 
     /// Hands a slow family's answer to all that have the other one.
     fn deliver_late(&mut self, id: QueryId, outcome: &Outcome) {
-        self.slow.remove(&id);
         let Answer::Host(answer) = &outcome.answer else {
             return;
         };
@@ -479,6 +492,15 @@ impl<'t> Worker<'t> {
         self.agenda.answered(id, now, again);
         for (domain, director) in others {
             self.watch(&domain, &director);
+        }
+    }
+
+    /// Ends the lookups that nobody wants any more: names that clients make up
+    /// must not keep others waiting once they are gone.
+    fn abort_unwanted(&mut self) {
+        let agenda = &self.agenda;
+        for (_, abort) in self.aborts.extract_if(|(id, _), _| !agenda.contains(*id)) {
+            abort.abort();
         }
     }
 
