@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use dynamic_core::answer::{Addresses, Failure, Family, HostAnswer, SrvAnswer, SrvRecord};
 use dynamic_core::domain::{
-    AddressRules, Answered, Backend, DomainState, EndpointKey, Learned, Progress, UpdateRules,
+    AddressRules, Answered, Backend, DomainState, EndpointKey, Learned, Moment, Progress,
+    UpdateRules,
 };
 use dynamic_core::name::{self, DnsName};
-use dynamic_core::schedule::{Timing, TtlFrom};
+use dynamic_core::schedule::{PartialAnswer, PerFamily, Timing, TtlFrom};
 use dynamic_core::targets::{Filter, Origin, SourceId, Target};
 
 /// An ACL that matches these addresses.
@@ -142,10 +143,24 @@ impl World {
         answer: &HostAnswer,
         dropped: &[IpAddr],
     ) -> Learned {
-        let settings = self.settings;
+        let answer = PerFamily {
+            v4: Some(answer.v4.clone()),
+            v6: Some(answer.v6.clone()),
+        };
+        self.partial_for(source, &answer, dropped)
+    }
+
+    /// An answer in which a family may be missing.
+    pub(crate) fn partial_for(
+        &mut self,
+        source: SourceId,
+        answer: &PartialAnswer,
+        dropped: &[IpAddr],
+    ) -> Learned {
+        let (at, settings) = (self.moment(), self.settings);
         let learned = self
             .state
-            .on_addresses(source, answer, dropped, &settings, 0.5, why);
+            .on_addresses(at, source, answer, dropped, &settings, why);
         self.take(learned)
     }
 
@@ -168,9 +183,16 @@ impl World {
     }
 
     pub(crate) fn service_answer(&mut self, answer: &Result<SrvAnswer, Failure>) -> Learned {
-        let settings = self.settings;
-        let learned = self.state.on_services(answer, &settings, 0.5, why);
+        let (at, settings) = (self.moment(), self.settings);
+        let learned = self.state.on_services(at, answer, &settings, why);
         self.take(learned)
+    }
+
+    fn moment(&self) -> Moment {
+        Moment {
+            now: self.now,
+            jitter: 0.5,
+        }
     }
 
     pub(crate) fn literal(&mut self, address: &str) {

@@ -90,6 +90,10 @@ pub(crate) struct World {
 }
 
 impl EndpointState for World {
+    fn full(&self, _: usize) -> bool {
+        false
+    }
+
     fn healthy(&self, i: usize) -> bool {
         self.healthy[i]
     }
@@ -140,6 +144,7 @@ impl World {
     ) -> Self {
         let n = backends.len();
         let preparation = Preparation {
+            hash_by_host: false,
             rules: Rules::default(),
             session: session.map(|(to, _)| (&KeyFormat::HashCookie, to)),
             buckets: buckets.as_ref().map(Buckets::assignment),
