@@ -50,6 +50,9 @@ const MARK: &str = "VMOD_DYNAMIC_TEST";
 /// How many lines of a failed test's log are shown.
 const TAIL: usize = 150;
 
+/// Room for the runner's log of one test: with less it gives up on one that takes long.
+const LOG_SIZE: &str = "16M";
+
 /// The runner says this ten times a second until the server is up.
 const NOISE: &str = "No VSL chunk found";
 
@@ -202,6 +205,7 @@ impl Bench {
         // The runner's own limit ends the test in good order; ours is for a runner that hangs.
         command
             .args(["-t", &self.limit.as_secs().to_string()])
+            .args(["-b", LOG_SIZE])
             .arg(&file);
         command
             .env("TMPDIR", folder)
@@ -398,12 +402,18 @@ fn load(example: &Path) -> String {
     )
 }
 
-/// What of a log tells why: the lines with which the runner marks a failure, and the end.
+/// What of a log tells why: the lines with which the runner marks a failure, what the test was at, and the end.
 fn digest(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.contains(NOISE)).collect();
     let start = lines.len().saturating_sub(TAIL);
     let mut text = String::new();
     for line in lines.iter().filter(|line| line.starts_with("---- ")) {
+        let _ = writeln!(text, "{line}");
+    }
+    if let Some(line) = lines
+        .iter()
+        .rfind(|line| line.starts_with("**   top   ==="))
+    {
         let _ = writeln!(text, "{line}");
     }
     if start > 0 {
