@@ -25,7 +25,7 @@
 //! | `ENGINE_VMODDIR` | the folder of the engine's own modules |
 //! | `VTC_MODULE`, `VTC_TESTDNS` | the module and program to test, both or neither; else they are built first |
 //! | `VTC_JOBS` | how many run at once; three times the number of cores, as they wait more than they work |
-//! | `VTC_SECONDS` | the time limit of one test, 120 |
+//! | `VTC_SECONDS` | the time limit of one test, 240 |
 //! | `VTC_KEEP` | where set, the folder of a failed test is kept and named |
 
 use std::collections::BTreeMap;
@@ -150,7 +150,7 @@ impl Bench {
             module,
             vmod_path,
             testdns,
-            limit: Duration::from_secs(number("VTC_SECONDS", 120)? as u64),
+            limit: Duration::from_secs(number("VTC_SECONDS", 240)? as u64),
             keep: env::var_os("VTC_KEEP").is_some(),
         })
     }

@@ -68,6 +68,11 @@ impl SplitMix64 {
     pub fn next(&self) -> u64 {
         splitmix64(self.seed, self.taken.fetch_add(1, Ordering::Relaxed))
     }
+
+    /// The next number, evenly spread over `[0, 1)`.
+    pub fn next_unit(&self) -> f64 {
+        unit_f64(self.next())
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 #[cfg(debug_assertions)]
 mod inject;
+mod lookup;
 mod worker;
 
 use std::collections::HashMap;

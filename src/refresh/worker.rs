@@ -6,15 +6,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use dynamic_core::agenda::{Agenda, QueryId};
-use dynamic_core::answer::{Failure, Family, SrvAnswer};
+use dynamic_core::agenda::QueryId;
+use dynamic_core::answer::Family;
 use dynamic_core::name::DnsName;
-use dynamic_core::schedule::{PartialAnswer, PerFamily};
+use dynamic_core::random::SplitMix64;
+use dynamic_core::schedule::PerFamily;
 use dynamic_core::targets::{Origin, SourceId};
-use dynamic_resolve::{
-    Environment, Families, HostAnswers, HostLookup, HostQuery, Lookup, Report, Resolver, Settings,
-    SystemFiles,
-};
+use dynamic_resolve::{Environment, Families, HostQuery, Report, Resolver, Settings, SystemFiles};
 use futures_util::future::{AbortHandle, FutureExt, LocalBoxFuture, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use litemap::LiteMap;
@@ -23,39 +21,18 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::Command;
 #[cfg(debug_assertions)]
 use super::inject;
+use super::lookup::{Answer, Outcome, Queries, Query, Subscriber};
 use crate::clock;
 use crate::director::Director;
 use crate::domain::{Domain, LookupInfo, Next};
 use crate::lifetime;
 use crate::vcl::Vcl;
-use crate::vrt::{BackgroundCtx, VclPtr, VclRef, VslTag, catch_panic, log_panic, vsl};
+use crate::vrt::{BackgroundCtx, VclPtr, VclRef, VslTag, catch_panic, log_panic, random, vsl};
 
 /// How often leaves are given back and unused names are looked for.
 const HOUSEKEEPING: Duration = Duration::from_millis(200);
 /// When a lookup is repeated whose answer could not be taken in.
 const AFTER_PANIC: Duration = Duration::from_secs(30);
-
-/// Something that servers are asked.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Query {
-    /// How to ask.
-    settings: Arc<Settings>,
-    name: DnsName,
-    /// Service records rather than addresses.
-    services: bool,
-}
-
-/// A source of a domain that waits for answers.
-#[derive(Debug)]
-struct Subscriber(Arc<Domain>, SourceId);
-
-impl PartialEq for Subscriber {
-    fn eq(&self, other: &Self) -> bool {
-        self.1 == other.1 && Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-type Queries = Agenda<Query, Subscriber>;
 
 /// A VCL that is warm. It outlives a worker that panics.
 pub(super) struct Warm {
@@ -99,67 +76,13 @@ impl Watched {
     }
 }
 
-/// What a question came to.
-enum Answer {
-    Host(PartialAnswer),
-    Service(Result<SrvAnswer, Failure>),
-}
-
-impl Answer {
-    /// That of a lookup that ended in a panic.
-    fn internal(services: bool) -> Self {
-        if services {
-            return Answer::Service(Err(Failure::Internal));
-        }
-        Answer::Host(PerFamily {
-            v4: Some(Err(Failure::Internal)),
-            v6: Some(Err(Failure::Internal)),
-        })
-    }
-
-    /// Whether it has addresses or targets.
-    fn is_good(&self) -> bool {
-        match self {
-            Answer::Host(PerFamily { v4, v6 }) => [v4, v6].into_iter().flatten().any(Result::is_ok),
-            Answer::Service(answer) => answer.is_ok(),
-        }
-    }
-}
-
-/// What a lookup came to.
-struct Outcome {
-    answer: Answer,
-    report: Report,
-    /// A family that is slower than the other, which has addresses.
-    slow: Option<HostLookup>,
-    /// Whether it is the answer of a slow family, which comes late.
-    late: bool,
-}
-
-impl Outcome {
-    fn host(lookup: Option<Lookup<HostAnswers>>, slow: Option<HostLookup>, late: bool) -> Self {
-        let (answer, report) = match lookup {
-            Some(Lookup { answer, report }) => {
-                let HostAnswers { v4, v6 } = answer;
-                (Answer::Host(PerFamily { v4, v6 }), report)
-            }
-            // Nothing more comes.
-            None => (Answer::Host(PerFamily::default()), Report::default()),
-        };
-        Outcome {
-            answer,
-            report,
-            slow,
-            late,
-        }
-    }
-}
-
 /// All that the thread has.
 pub(super) struct Worker<'t> {
     commands: &'t mut UnboundedReceiver<Command>,
     warm: &'t mut HashMap<VclPtr, Warm>,
     files: SystemFiles,
+    /// Spreads refreshes.
+    random: SplitMix64,
     resolvers: HashMap<Arc<Settings>, Resolver>,
     agenda: Queries,
     /// Queries of which one family is still under way.
@@ -179,6 +102,7 @@ impl<'t> Worker<'t> {
             commands,
             warm,
             files: system_files(),
+            random: SplitMix64::new(random()),
             resolvers: HashMap::new(),
             agenda: Queries::default(),
             slow: HashMap::new(),
@@ -472,7 +396,7 @@ impl<'t> Worker<'t> {
                 let mut ctx = BackgroundCtx::new(warm.vcl.ptr, &warm.guard, clock::now());
                 let info = LookupInfo {
                     at,
-                    jitter: fastrand::f64(),
+                    jitter: self.random.next_unit(),
                     report,
                 };
                 match answer {

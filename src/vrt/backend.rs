@@ -3,10 +3,8 @@
 use std::ffi::{CStr, CString};
 use std::net::IpAddr;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-
-use crossbeam_queue::SegQueue;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::acl::Probe;
 use super::background::BackgroundCtx;
@@ -43,16 +41,16 @@ impl OwnedDirector {
 /// them back to the engine.
 ///
 /// Giving back may take the engine's VCL lock, which the thread that drops the
-/// last user may hold already (`backend.list` does), so a drop only buries.
+/// last user may hold already (`backend.list` does), so that a drop only puts it here.
 #[derive(Debug, Default)]
-pub(crate) struct ReleaseQueue(SegQueue<OwnedDirector>);
+pub(crate) struct ReleaseQueue(Mutex<Vec<OwnedDirector>>);
 
 impl ReleaseQueue {
     /// Gives the dead back to the engine. On the resolver thread, or on the
     /// CLI thread in an event, never inside a director's callback.
-    pub(crate) fn clear(&self) -> usize {
-        let mut cleared = 0;
-        while let Some(dead) = self.0.pop() {
+    pub(crate) fn clear(&self) {
+        // Taken out first: the lock is not held in a call to the engine.
+        for dead in std::mem::take(&mut *self.lock()) {
             let mut raw = dead.as_ptr();
             // SAFETY: the module's own reference, given back once. The engine
             // frees the backend when no task uses it any more.
@@ -60,9 +58,11 @@ impl ReleaseQueue {
                 sys::VRT_DisableDirector(raw);
                 sys::VRT_Assign_Backend(&raw mut raw, ptr::null());
             }
-            cleared += 1;
         }
-        cleared
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<OwnedDirector>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -367,7 +367,7 @@ impl Leaf {
 impl Drop for Leaf {
     fn drop(&mut self) {
         if let Some(backend) = self.backend.take() {
-            self.release_queue.0.push(backend);
+            self.release_queue.lock().push(backend);
         }
     }
 }
