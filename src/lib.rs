@@ -2,8 +2,8 @@
 //!
 //! This crate is the shell around `dynamic-core`, which holds the rules, and
 //! `dynamic-resolve`, which asks name servers. Calls come in through [`vmod`],
-//! which with [`vrt`] is the only unsafe code; [`director`] and [`domain`] hold what a request reads,
-//! [`refresh`] is the thread that keeps it current, and [`lifetime`] ties
+//! which with [`vrt`] is the only unsafe code; [`director`] and [`domain`] hold
+//! what a request reads, [`refresh`] is the thread that keeps it current, and [`lifetime`] ties
 //! both to the temperature of each VCL.
 #![deny(unsafe_code)]
 
